@@ -1,12 +1,12 @@
-//! The filter's corrections of some samples of a row at once. Loops over a chunk become vector instructions where a
-//! function does little else and each array that it writes is an argument of its own, so [`widest!`] keeps the
-//! functions apart.
+//! The filter's corrections of some samples of a row at once.
 
 use std::ops::Range;
 
+use fearless_simd::{Simd, SimdBase as _, SimdInt as _};
+
 use crate::post_filter::BLOCK_SIDE;
+use crate::post_filter::products::{Products, with_products};
 use crate::post_filter::table::{CHROMA_TAPS, LUMA_TAPS, Runs};
-use crate::simd::widest;
 
 /// Samples of a row that are filtered together, and their blocks.
 pub(super) const CHUNK_SAMPLES: usize = 64;
@@ -23,8 +23,6 @@ const NEAR_PAIRS: usize = 6;
 pub(super) type Chunk = [i16; CHUNK_SAMPLES];
 /// The part of a plane that a chunk reads, from two rows above to two below.
 pub(super) type Seen<'a> = [&'a [i16; CHUNK_WITH_BORDER]; FILTER_ROWS];
-/// Two opposite neighbours of each sample.
-type Pair<'a> = [&'a Chunk; 2];
 
 /// Lays the taps of a chunk's blocks next to each other; leaves those with a number in `without` as they are.
 #[inline(always)]
@@ -56,45 +54,48 @@ impl Differences {
 
     /// Computes them.
     pub(super) fn look_near(&mut self, seen: &Seen<'_>, step: i16) {
+        with_products!(|simd| self.set(simd, seen, step));
+    }
+
+    #[inline(always)]
+    fn set<S: Simd>(&mut self, simd: S, seen: &Seen<'_>, step: i16) {
         let [a, b, c, d, e, f] = &mut self.0;
-        let here = here(seen);
-        widest!({
-            clip_two(here, step, pair::<0, 1>(seen), pair::<0, 2>(seen), a, b);
-            clip_two(here, step, pair::<1, 0>(seen), pair::<2, 0>(seen), c, d);
-            clip_two(here, step, pair::<1, 1>(seen), pair::<1, -1>(seen), e, f);
-        });
+        for group in groups::<S>() {
+            let samples = Samples::new(simd, seen, group, step);
+            store::<S>(&samples.pair::<0, 1>(), a, group);
+            store::<S>(&samples.pair::<0, 2>(), b, group);
+            store::<S>(&samples.pair::<1, 0>(), c, group);
+            store::<S>(&samples.pair::<2, 0>(), d, group);
+            store::<S>(&samples.pair::<1, 1>(), e, group);
+            store::<S>(&samples.pair::<1, -1>(), f, group);
+        }
     }
 }
 
 /// Sets `sum` to the correction of luma's filter.
-#[inline(always)]
 pub(super) fn luma(seen: &Seen<'_>, step: i16, taps: &[Chunk; LUMA_TAPS], sum: &mut Chunk) {
-    let here = here(seen);
-    let [a, b, c, d, e, f] = [
-        pair::<0, 1>(seen),
-        pair::<0, 2>(seen),
-        pair::<1, 0>(seen),
-        pair::<2, 0>(seen),
-        pair::<1, 1>(seen),
-        pair::<1, -1>(seen),
-    ];
-    let [g, h, k, l, m, n] = [
-        pair::<1, 2>(seen),
-        pair::<1, -2>(seen),
-        pair::<2, 1>(seen),
-        pair::<2, -1>(seen),
-        pair::<2, 2>(seen),
-        pair::<2, -2>(seen),
-    ];
-    for (i, sum) in sum.iter_mut().enumerate() {
-        let clipped = Clipped::new(here[i], step);
-        let two = |even: &Pair<'_>, odd: &Pair<'_>, tap: usize| {
-            let even = product(clipped.difference(even, i), taps[tap][i]);
-            even.wrapping_sub(product(clipped.difference(odd, i), taps[tap + 1][i]))
-        };
-        let near = two(&a, &b, 0).wrapping_add(two(&c, &d, 2)).wrapping_add(two(&e, &f, 4));
-        let far = two(&g, &h, 6).wrapping_add(two(&k, &l, 8)).wrapping_add(two(&m, &n, 10));
-        *sum = near.wrapping_add(far);
+    with_products!(|simd| set_luma(simd, seen, step, taps, sum));
+}
+
+/// Written without a loop over the pairs, which the compiler would keep.
+#[inline(always)]
+fn set_luma<S: Products>(simd: S, seen: &Seen<'_>, step: i16, taps: &[Chunk; LUMA_TAPS], sum: &mut Chunk) {
+    for group in groups::<S>() {
+        let samples = Samples::new(simd, seen, group, step);
+        let times = |differences: S::i16s, tap: usize| simd.products(differences, load(simd, &taps[tap], group));
+        let near = times(samples.pair::<0, 1>(), 0)
+            + times(samples.pair::<0, 2>(), 1)
+            + times(samples.pair::<1, 0>(), 2)
+            + times(samples.pair::<2, 0>(), 3)
+            + times(samples.pair::<1, 1>(), 4)
+            + times(samples.pair::<1, -1>(), 5);
+        let far = times(samples.pair::<1, 2>(), 6)
+            + times(samples.pair::<1, -2>(), 7)
+            + times(samples.pair::<2, 1>(), 8)
+            + times(samples.pair::<2, -1>(), 9)
+            + times(samples.pair::<2, 2>(), 10)
+            + times(samples.pair::<2, -2>(), 11);
+        store::<S>(&(near + far), sum, group);
     }
 }
 
@@ -106,95 +107,100 @@ pub(super) fn chroma(
     taps: &[Chunk; CHROMA_TAPS],
     sum: &mut Chunk,
 ) {
-    let (halves, _) = taps.as_chunks();
-    let [own_taps, luma_taps]: [&[Chunk; NEAR_PAIRS]; 2] = [&halves[0], &halves[1]];
-    let others = [&taps[2 * NEAR_PAIRS], &taps[2 * NEAR_PAIRS + 1]];
-    widest!(set_eight(sum, &own.0, own_taps, [&other.0[0], &other.0[2]], others));
-    if let Some(luma) = luma {
-        widest!(add_six(sum, &luma.0, luma_taps));
-    }
+    let (halves, others) = taps.as_chunks::<NEAR_PAIRS>();
+    with_products!(|simd| {
+        set_chroma(simd, &own.0, &halves[0], [&other.0[0], &other.0[2]], others, sum);
+        if let Some(luma) = luma {
+            add_luma(simd, &luma.0, &halves[1], sum);
+        }
+    });
 }
 
-/// Returns the samples themselves.
-fn here<'a>(seen: &Seen<'a>) -> &'a Chunk {
-    seen[FILTER_REACH][FILTER_REACH..].first_chunk().expect("a chunk and what it sees")
-}
-
-/// A sample and the limits to which its neighbours are clipped.
-#[derive(Clone, Copy)]
-struct Clipped {
-    least: i16,
-    most: i16,
-    doubled: i16,
-}
-
-impl Clipped {
-    #[inline(always)]
-    const fn new(here: i16, step: i16) -> Self {
-        Self { least: here.saturating_sub(step), most: here.saturating_add(step), doubled: here << 1 }
-    }
-
-    /// Returns the sum of two opposite neighbours' differences.
-    #[inline(always)]
-    fn difference(self, pair: &Pair<'_>, i: usize) -> i16 {
-        let clipped = |sample: i16| sample.max(self.least).min(self.most);
-        clipped(pair[0][i]).wrapping_add(clipped(pair[1][i])).wrapping_sub(self.doubled)
-    }
-}
-
-/// Returns the neighbours below or to the right, and the opposite ones.
 #[inline(always)]
-fn pair<'a, const DOWN: usize, const RIGHT: isize>(seen: &Seen<'a>) -> Pair<'a> {
-    let part = |row: usize, column: usize| seen[row][column..].first_chunk().expect("a chunk and what it sees");
-    [
-        part(FILTER_REACH + DOWN, FILTER_REACH.wrapping_add_signed(RIGHT)),
-        part(FILTER_REACH - DOWN, FILTER_REACH.wrapping_add_signed(-RIGHT)),
-    ]
-}
-
-/// Sets `one` and `two` to the clipped differences of two pairs.
-#[inline(always)]
-fn clip_two(here: &Chunk, step: i16, first: Pair<'_>, second: Pair<'_>, one: &mut Chunk, two: &mut Chunk) {
-    for i in 0..CHUNK_SAMPLES {
-        let clipped = Clipped::new(here[i], step);
-        one[i] = clipped.difference(&first, i);
-        two[i] = clipped.difference(&second, i);
-    }
-}
-
-/// Sets `sum` to the products of taps and differences, in 1/65536. Products of even index are rounded down; those of
-/// odd index, whose taps are stored negated, are rounded up.
-#[inline(always)]
-fn set_eight(
-    sum: &mut Chunk,
+fn set_chroma<S: Products>(
+    simd: S,
     own: &[Chunk; NEAR_PAIRS],
     own_taps: &[Chunk; NEAR_PAIRS],
-    [even, odd]: [&Chunk; 2],
-    [even_taps, odd_taps]: [&Chunk; 2],
+    others: [&Chunk; 2],
+    others_taps: &[Chunk],
+    sum: &mut Chunk,
 ) {
-    for (i, sum) in sum.iter_mut().enumerate() {
-        let others = product(even[i], even_taps[i]).wrapping_sub(product(odd[i], odd_taps[i]));
-        *sum = others.wrapping_add(six(own, own_taps, i));
-    }
-}
-
-/// Adds as [`set_eight`] does.
-#[inline(always)]
-fn add_six(sum: &mut Chunk, differences: &[Chunk; NEAR_PAIRS], taps: &[Chunk; NEAR_PAIRS]) {
-    for (i, sum) in sum.iter_mut().enumerate() {
-        *sum = sum.wrapping_add(six(differences, taps, i));
+    let [first, second] = others;
+    for group in groups::<S>() {
+        let of_others = product(simd, first, &others_taps[0], group) + product(simd, second, &others_taps[1], group);
+        store::<S>(&(six(simd, own, own_taps, group) + of_others), sum, group);
     }
 }
 
 #[inline(always)]
-fn six(differences: &[Chunk; NEAR_PAIRS], taps: &[Chunk; NEAR_PAIRS], i: usize) -> i16 {
-    let two = |tap: usize| {
-        product(differences[tap][i], taps[tap][i]).wrapping_sub(product(differences[tap + 1][i], taps[tap + 1][i]))
-    };
-    two(0).wrapping_add(two(2)).wrapping_add(two(4))
+fn add_luma<S: Products>(simd: S, luma: &[Chunk; NEAR_PAIRS], taps: &[Chunk; NEAR_PAIRS], sum: &mut Chunk) {
+    for group in groups::<S>() {
+        store::<S>(&(load(simd, sum, group) + six(simd, luma, taps, group)), sum, group);
+    }
+}
+
+/// Sums six products.
+#[inline(always)]
+fn six<S: Products>(simd: S, differences: &[Chunk; NEAR_PAIRS], taps: &[Chunk; NEAR_PAIRS], group: usize) -> S::i16s {
+    let of_pair = |pair: usize| product(simd, &differences[pair], &taps[pair], group);
+    (of_pair(0) + of_pair(1)) + (of_pair(2) + of_pair(3)) + (of_pair(4) + of_pair(5))
 }
 
 #[inline(always)]
-fn product(difference: i16, tap: i16) -> i16 {
-    ((i32::from(difference) * i32::from(tap)) >> 16) as i16
+fn product<S: Products>(simd: S, differences: &Chunk, taps: &Chunk, group: usize) -> S::i16s {
+    simd.products(load(simd, differences, group), load(simd, taps, group))
+}
+
+/// The first samples of a chunk's vectors.
+#[inline(always)]
+fn groups<S: Simd>() -> impl Iterator<Item = usize> {
+    (0..CHUNK_SAMPLES / S::i16s::LEN).map(|group| group * S::i16s::LEN)
+}
+
+#[inline(always)]
+fn load<S: Simd>(simd: S, chunk: &Chunk, group: usize) -> S::i16s {
+    S::i16s::from_slice(simd, &chunk[group..group + S::i16s::LEN])
+}
+
+#[inline(always)]
+fn store<S: Simd>(numbers: &S::i16s, chunk: &mut Chunk, group: usize) {
+    numbers.store_slice(&mut chunk[group..group + S::i16s::LEN]);
+}
+
+/// Samples of a group, and the limits to which their neighbours are clipped.
+#[derive(Clone, Copy)]
+struct Samples<'a, S: Simd> {
+    simd: S,
+    seen: &'a Seen<'a>,
+    group: usize,
+    least: S::i16s,
+    most: S::i16s,
+    doubled: S::i16s,
+}
+
+impl<'a, S: Simd> Samples<'a, S> {
+    #[inline(always)]
+    fn new(simd: S, seen: &'a Seen<'a>, group: usize, step: i16) -> Self {
+        let here = load(simd, part(seen, 0, 0), group);
+        let step = S::i16s::splat(simd, step);
+        let (least, most) = (here.saturating_sub(step), here.saturating_add(step));
+        Self { simd, seen, group, least, most, doubled: here + here }
+    }
+
+    /// Returns the sums of two opposite neighbours' clipped differences: those below or to the right, and above or to
+    /// the left.
+    #[inline(always)]
+    fn pair<const DOWN: isize, const RIGHT: isize>(&self) -> S::i16s {
+        let Self { simd, least, most, .. } = *self;
+        let clipped = |samples: S::i16s| samples.max(least).min(most);
+        let clipped = |samples: &Chunk| clipped(load(simd, samples, self.group));
+        clipped(part(self.seen, DOWN, RIGHT)) + clipped(part(self.seen, -DOWN, -RIGHT)) - self.doubled
+    }
+}
+
+/// Returns the samples so many rows below and columns to the right.
+#[inline(always)]
+fn part<'a>(seen: &Seen<'a>, down: isize, right: isize) -> &'a Chunk {
+    let row = seen[FILTER_REACH.wrapping_add_signed(down)];
+    row[FILTER_REACH.wrapping_add_signed(right)..].first_chunk().expect("a chunk and what it sees")
 }

@@ -5,13 +5,13 @@
 //! Prior art: the adaptive loop filter of VVC (Recommendation ITU-T H.266, section 8.8.5) has classes of 4 x 4 blocks
 //! by activity and direction, symmetric taps and clipped differences. Here tables are trained once and never sent,
 //! classes include which coefficients are significant, and taps depend on the place in the wavelet's grid.
-//! know which coefficients are significant, and taps depend on the place in the wavelet's grid.
 
 mod changes;
 mod classes;
 mod kernel;
 #[cfg(any(test, feature = "training"))]
 pub(crate) mod naive;
+mod products;
 pub(crate) mod table;
 #[cfg(test)]
 mod tests;

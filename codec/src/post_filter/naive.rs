@@ -85,11 +85,9 @@ impl Samples {
             for y in by * BLOCK_SIDE..((by + 1) * BLOCK_SIDE).min(self.height) {
                 for x in bx * BLOCK_SIDE..((bx + 1) * BLOCK_SIDE).min(self.width) {
                     let taps = &filters[y % 2 * 2 + x % 2];
-                    let products = self.differences(component, [x, y], step).into_iter().zip(taps).enumerate();
-                    let correction = products.map(|(tap, (difference, &taps))| {
-                        let product = i32::from(difference) * i32::from(taps);
-                        if tap % 2 == 0 { product >> 16 } else { -(-product >> 16) }
-                    });
+                    let products = self.differences(component, [x, y], step).into_iter().zip(taps);
+                    let correction =
+                        products.map(|(difference, &tap)| (i32::from(difference) * i32::from(tap) + (1 << 14)) >> 15);
                     out[y * self.width + x] += correction.sum::<i32>();
                 }
             }

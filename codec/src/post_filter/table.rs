@@ -88,7 +88,7 @@ impl PostFilter {
         Filters { step: clipped_step(self.step, position), luma, chroma: [blue, red] }
     }
 
-    /// Returns a tap of a component, in 1/65536, by its place among the taps of a cut.
+    /// Returns a tap of a component, in 1/32768, by its place among the taps of a cut.
     #[cfg(test)]
     fn tap(&self, component: usize, place: usize, between: Between) -> i16 {
         let of_cut = BLOCK_CLASSES * SAMPLE_PHASES * COMPONENT_TAPS[component];
@@ -96,7 +96,7 @@ impl PostFilter {
         between.value(tap(between.first), tap(between.first + 1))
     }
 
-    /// Returns the taps of one filter at a position, in 1/65536, and the clipping limit of differences.
+    /// Returns the taps of one filter at a position, in 1/32768, and the clipping limit of differences.
     #[cfg(test)]
     pub(super) fn filter(&self, position: i32, [component, class, phase]: [usize; 3]) -> (Vec<i16>, i16) {
         let count = COMPONENT_TAPS[component];
@@ -160,21 +160,18 @@ impl Between {
         }
     }
 
-    /// Returns the taps of one filter; those with an odd number are negated.
+    /// Returns the taps of one filter.
     fn values<const N: usize>(self, fine: &[i8; N], coarse: &[i8; N]) -> [i16; N] {
-        std::array::from_fn(|tap| {
-            let value = self.value(fine[tap].into(), coarse[tap].into());
-            if tap % 2 == 0 { value } else { -value }
-        })
+        std::array::from_fn(|tap| self.value(fine[tap].into(), coarse[tap].into()))
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "taps are at most 127 either way, and 127 * 256 has 16 bits")]
+    #[expect(clippy::cast_possible_truncation, reason = "taps are at most 127 either way, and 127 * 128 has 16 bits")]
     fn value(self, fine: i32, coarse: i32) -> i16 {
-        (fine * (256 - self.share) + coarse * self.share) as i16
+        ((fine * (256 - self.share) + coarse * self.share) >> 1) as i16
     }
 }
 
-/// Taps of a filter, in 1/65536, each for a run of four samples; those with an odd number are negated.
+/// Taps of a filter, in 1/32768, each for a run of four samples.
 pub(super) type Runs<const N: usize> = [[i16; RUN_SAMPLES]; N];
 
 /// The filters of a picture at its position.

@@ -197,7 +197,7 @@ impl<'a> Window<'a> {
     fn filter_row(&self, [chunk, row]: [usize; 2], step: i16, work: &mut Work, out: &mut impl FilteredRows) {
         let Work { luma_taps, chroma_taps, differences, sum } = work;
         if self.present.start == 0 {
-            widest!(kernel::luma(&self.seen(0, chunk, row), step, luma_taps, sum));
+            kernel::luma(&self.seen(0, chunk, row), step, luma_taps, sum);
             self.write(0, [chunk, row], sum, out);
         }
         if self.present.end == 3 {

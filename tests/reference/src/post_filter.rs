@@ -57,9 +57,8 @@ impl Planes {
             let phase = 2 * (y % 2) + x % 2;
             let taps = &filters[classes[y / 4 * across + x / 4] * 4 + phase];
             let mut sum = self.samples[component][y * self.width + x];
-            for (k, (&tap, difference)) in taps.iter().zip(self.differences(component, x, y, m)).enumerate() {
-                let product = tap * difference;
-                sum += if k % 2 == 0 { product >> 16 } else { -(-product >> 16) };
+            for (&tap, difference) in taps.iter().zip(self.differences(component, x, y, m)) {
+                sum += (tap * difference + (1 << 14)) >> 15;
             }
             out.push(sum);
         }
@@ -117,7 +116,7 @@ fn clip(step: u32, t: i64) -> i64 {
     (((i64::from(step) * (256 + part)) << planes) >> 8).min(8191)
 }
 
-/// Returns the taps of a filter, in 1/65536.
+/// Returns the taps of a filter, in 1/32768.
 #[expect(clippy::cast_possible_truncation, reason = "it is less than 1024")]
 fn taps(filter: &Filter, component: usize, place: usize, t: i64) -> Vec<i64> {
     let count = if component == 0 { 12 } else { 14 };
@@ -126,5 +125,5 @@ fn taps(filter: &Filter, component: usize, place: usize, t: i64) -> Vec<i64> {
     let share = (from_first - 512 * first) as i32 / 2;
     let tap = |cut: usize, k: usize| filter.taps[component][(cut * 720 + place) * count + k];
     let between = |k: usize| tap(first as usize, k) * (256 - share) + tap(first as usize + 1, k) * share;
-    (0..count).map(|k| i64::from(between(k))).collect()
+    (0..count).map(|k| i64::from(between(k) >> 1)).collect()
 }
