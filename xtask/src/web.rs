@@ -11,10 +11,12 @@ use crate::{
 };
 
 const MODULE_PROFILE: &str = "web";
-/// Vectors; 2 GiB at most; less inlining and unrolling than usual, which saves a fifth of the bytes at the same speed.
-const COMPILER_FLAGS: [&str; 4] = [
+/// Vectors; 2 GiB at most; addresses in as few bytes as they need, not in five; less inlining and unrolling than usual,
+/// which saves a fifth of the bytes at the same speed.
+const COMPILER_FLAGS: [&str; 5] = [
     "-Ctarget-feature=+simd128",
     "-Clink-arg=--max-memory=2147483648",
+    "-Clink-arg=--compress-relocations",
     "-Cllvm-args=-inline-threshold=20",
     "-Cllvm-args=-unroll-threshold=60",
 ];

@@ -250,7 +250,8 @@ impl<'a> CodingPass<'a> {
     #[inline(always)]
     pub(super) fn sign_context(&self, place: usize) -> (bool, usize) {
         let around = self.around(place);
-        let signs = [around.here[0], around.here[2], around.above[1], around.below[1]].map(|at| self.levels[at]);
+        let level = |at: usize| self.levels[at];
+        let signs = [level(around.here[0]), level(around.here[2]), level(around.above[1]), level(around.below[1])];
         let luma = self.map.luma.map(|(before, _)| self.predicted_sign(&around, before));
         self.map.class.sign(signs, luma)
     }
@@ -270,7 +271,7 @@ impl<'a> CodingPass<'a> {
             return (0, 0);
         }
         // The coefficient itself has no sign yet.
-        let [own, others] = [0, before].map(|before| self.signs_around(around, before));
+        let (own, others) = (self.signs_around(around, 0), self.signs_around(around, before));
         let both = own & others & LANES_NONZERO;
         let opposite = both & (own ^ others) << 1;
         let same = both.count_ones().cast_signed() - 2 * opposite.count_ones().cast_signed();
@@ -290,9 +291,9 @@ impl<'a> CodingPass<'a> {
     /// the levels of a column that are not zero, and to the right of each the bit of a negative one.
     #[inline(always)]
     fn signs_around(&self, around: &Around, before: usize) -> u64 {
-        let row = |places: &[usize; 3], row: u32| {
-            let [left, middle, right] = places.map(|place| self.levels[place - before]);
-            let levels = packed([left, middle, right, 0]);
+        let row = |&[left, middle, right]: &[usize; 3], row: u32| {
+            let level = |place: usize| self.levels[place - before];
+            let levels = packed([level(left), level(middle), level(right), 0]);
             let magnitudes = levels & LANES_MAGNITUDE;
             let negative = levels & !LANES_MAGNITUDE;
             let nonzero = (magnitudes + LANES_MAGNITUDE) & !LANES_MAGNITUDE;

@@ -33,10 +33,6 @@ const CHROMA_TAPS: [[i16; 4]; 8] = [
     [-2, 10, 58, -2],
 ];
 
-/// Whether rows are longer than [`MAX_SIDE`]: not in WebAssembly, where the code for them would make the module larger
-/// than it may be.
-pub(super) const HAS_LONG_ROWS: bool = !cfg!(target_family = "wasm");
-
 /// Samples of a row are made in groups of this length, so that no loop has a remainder.
 const GROUP_SAMPLES: usize = 8;
 
@@ -75,15 +71,15 @@ impl Window {
             match length {
                 8 => self.luma::<8>(plane, corner, vector, side),
                 16 => self.luma::<16>(plane, corner, vector, side),
-                40 if HAS_LONG_ROWS => self.luma::<40>(plane, corner, vector, side),
-                MAX_ROW if HAS_LONG_ROWS => self.luma::<MAX_ROW>(plane, corner, vector, side),
+                40 => self.luma::<40>(plane, corner, vector, side),
+                MAX_ROW => self.luma::<MAX_ROW>(plane, corner, vector, side),
                 _ => self.luma::<MAX_SIDE>(plane, corner, vector, side),
             }
         } else {
             match length {
                 8 => self.chroma::<8>(plane, corner, vector, side),
                 16 => self.chroma::<16>(plane, corner, vector, side),
-                32 if HAS_LONG_ROWS => self.chroma::<32>(plane, corner, vector, side),
+                32 => self.chroma::<32>(plane, corner, vector, side),
                 _ => self.chroma::<MAX_SIDE>(plane, corner, vector, side),
             }
         }

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::motion::field::{BLOCK_SIDE, Block, CONSTANT_LEVELS, Field, PARTITION_SIDE};
-use crate::motion::interpolate::{HAS_LONG_ROWS, MAX_ROW, MAX_SIDE, Window, row_length};
+use crate::motion::interpolate::{MAX_ROW, MAX_SIDE, Window, row_length};
 use crate::motion::reference::{BySource, FRACTION_BITS, Past, Plane, RowsMut};
 use crate::motion::vector::Vector;
 use crate::scratch::Scratch;
@@ -118,7 +118,7 @@ pub(crate) fn predict(
 fn run(field: &Field, kind: Kind, from: Past<&Plane>, [bx, by]: [usize; 2]) -> usize {
     let at = by * field.across + bx;
     let (block, source) = (&field.blocks[at], field.sources[at]);
-    let most = if HAS_LONG_ROWS { MAX_RUN.min(field.across - bx) } else { 1 };
+    let most = MAX_RUN.min(field.across - bx);
     let alike = |next: &usize| field.blocks[at + next] == *block && field.sources[at + next] == source;
     let count = 1 + (1..most).take_while(alike).count();
     let side = kind.partition().cast_signed();
@@ -175,9 +175,9 @@ impl Sums<'_> {
             match row_length(across.count) {
                 8 => widest!(add_rows::<8>(all, self.width, samples, across.first(), down)),
                 16 => widest!(add_rows::<16>(all, self.width, samples, across.first(), down)),
-                32 if HAS_LONG_ROWS => widest!(add_rows::<32>(all, self.width, samples, across.first(), down)),
-                40 if HAS_LONG_ROWS => widest!(add_rows::<40>(all, self.width, samples, across.first(), down)),
-                MAX_ROW if HAS_LONG_ROWS => {
+                32 => widest!(add_rows::<32>(all, self.width, samples, across.first(), down)),
+                40 => widest!(add_rows::<40>(all, self.width, samples, across.first(), down)),
+                MAX_ROW => {
                     widest!(add_rows::<MAX_ROW>(all, self.width, samples, across.first(), down));
                 }
                 _ => widest!(add_rows::<MAX_SIDE>(all, self.width, samples, across.first(), down)),
@@ -200,11 +200,9 @@ fn add_rows<const LENGTH: usize>(
             debug_assert!(false, "the rows have room after the last");
             return;
         };
-        let mut new = *sums;
         for i in 0..LENGTH {
-            new[i] += i32::from(samples[i]) * i32::from(across[i] * down);
+            sums[i] += i32::from(samples[i]) * i32::from(across[i] * down);
         }
-        *sums = new;
     }
 }
 

@@ -214,6 +214,9 @@ mod dots {
 
     use super::{Dots, Plain, Sums};
 
+    /// Pairs of taps, four or two.
+    type Pairs = [i16x8<WasmSimd128>; 4];
+
     impl Sums for Dots {
         /// Computes even and odd sums apart: each pair of samples that begins at an even, or at an odd, place serves
         /// one of them.
@@ -225,18 +228,15 @@ mod dots {
             out: &mut [i16; LENGTH],
         ) {
             let Some(simd) = Level::new().as_wasm_simd128() else { return Plain.along_row(row, taps, out) };
+            let pairs = pairs(simd, taps);
             for (group, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
                 let seen = &row[8 * group..][..7 + TAPS];
-                let mut sums = [i32x4::splat(simd, 0); 2];
-                for (at, pair) in taps.as_chunks::<2>().0.iter().enumerate() {
-                    let taps = both(simd, pair);
-                    for (odd, sum) in sums.iter_mut().enumerate() {
-                        let samples = i16x8::from_slice(simd, &seen[2 * at + odd..][..8]);
-                        *sum += samples.pairwise_dot_product(taps);
-                    }
-                }
+                let product = |first: usize, pair: usize| {
+                    i16x8::from_slice(simd, &seen[first + 2 * pair..][..8]).pairwise_dot_product(pairs[pair])
+                };
+                let even = sum::<TAPS>(|pair| product(0, pair));
+                let odd = sum::<TAPS>(|pair| product(1, pair));
                 // Bits 3 to 18 of each.
-                let [even, odd] = sums;
                 let words = (even >> 3) & i32x4::splat(simd, 0xFFFF) | (odd << 13) & i32x4::splat(simd, -0x1_0000);
                 *out = words.bitcast::<i16x8<WasmSimd128>>().into();
             }
@@ -250,19 +250,30 @@ mod dots {
             out: &mut [i16; LENGTH],
         ) {
             let Some(simd) = Level::new().as_wasm_simd128() else { return Plain.along_columns(rows, taps, out) };
+            let pairs = pairs(simd, taps);
             for (group, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-                let mut sums = [i32x4::splat(simd, 0); 2];
-                for (rows, pair) in rows.as_chunks::<2>().0.iter().zip(taps.as_chunks::<2>().0) {
-                    let [first, second] = rows;
-                    let first = i16x8::from_slice(simd, &first[8 * group..][..8]);
-                    let second = i16x8::from_slice(simd, &second[8 * group..][..8]);
-                    let taps = both(simd, pair);
-                    sums[0] += first.zip_low(second).pairwise_dot_product(taps);
-                    sums[1] += first.zip_high(second).pairwise_dot_product(taps);
-                }
-                *out = (sums[0] >> 6).saturating_narrow(sums[1] >> 6).into();
+                let row = |number: usize| i16x8::from_slice(simd, &rows[number][8 * group..][..8]);
+                let low = |pair: usize| row(2 * pair).zip_low(row(2 * pair + 1)).pairwise_dot_product(pairs[pair]);
+                let high = |pair: usize| row(2 * pair).zip_high(row(2 * pair + 1)).pairwise_dot_product(pairs[pair]);
+                *out = (sum::<TAPS>(low) >> 6).saturating_narrow(sum::<TAPS>(high) >> 6).into();
             }
         }
+    }
+
+    /// Sums the products of all pairs of taps. Written without a loop, which the compiler would keep.
+    #[inline(always)]
+    fn sum<const TAPS: usize>(product: impl Fn(usize) -> i32x4<WasmSimd128>) -> i32x4<WasmSimd128> {
+        const { assert!(TAPS == 8 || TAPS == 4) };
+        let near = product(0) + product(1);
+        if TAPS == 8 { near + (product(2) + product(3)) } else { near }
+    }
+
+    /// Repeats each pair of taps.
+    #[inline(always)]
+    fn pairs(simd: WasmSimd128, taps: &[i16]) -> Pairs {
+        let pair =
+            |number: usize| taps.as_chunks().0.get(number).map_or(i16x8::splat(simd, 0), |pair| both(simd, pair));
+        [pair(0), pair(1), pair(2), pair(3)]
     }
 
     /// Repeats two taps.

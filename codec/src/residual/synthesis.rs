@@ -98,10 +98,6 @@ fn narrow_rows(
     memory: &Memory,
     rows: &mut impl Rows,
 ) -> usize {
-    // The code would make the browsers' module larger than it may be.
-    if cfg!(target_family = "wasm") {
-        return strip.start;
-    }
     let [numbers, short] = NarrowComponent::numbers(&source);
     // As many as [`wide_rows`] takes, so that no later frame takes more memory.
     memory.numbers.lend(numbers.max(wide_numbers(&source, width)), |numbers| {

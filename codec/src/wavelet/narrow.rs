@@ -66,7 +66,15 @@ macro_rules! with_groups {
             let $groups = Plain;
             $call;
         }
-        #[cfg(not(all(target_arch = "x86_64", not(disable_dispatch_avx2))))]
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+        {
+            let $groups = dots::Dots;
+            $call;
+        }
+        #[cfg(not(any(
+            all(target_arch = "x86_64", not(disable_dispatch_avx2)),
+            all(target_arch = "wasm32", target_feature = "simd128")
+        )))]
         {
             let $groups = Plain;
             $call;
@@ -79,6 +87,14 @@ use with_groups;
 trait Groups: Copy {
     /// Returns `values` after one step; the neighbours are those at the distances -3, -1, 1, 3.
     fn lifted(self, values: &Group, taps: [i16; 2], neighbours: [&Group; 4]) -> Group;
+
+    /// Writes each odd sample after its even one.
+    #[inline(always)]
+    fn interleave(self, even: &Group, odd: &Group, out: &mut [[i16; 2]; GROUP_SAMPLES]) {
+        for at in 0..GROUP_SAMPLES {
+            out[at] = [even[at], odd[at]];
+        }
+    }
 }
 
 /// Plain loops.
@@ -139,10 +155,7 @@ fn interleave(
     let [(even, of_even), (odd, of_odd)] = [even, odd].map(<[i16]>::as_chunks);
     let [(a, of_a), (b, of_b), (c, of_c), (d, of_d)] = [a, b, c, d].map(<[i16]>::as_chunks);
     for ((((((out, even), odd), a), b), c), d) in out.iter_mut().zip(even).zip(odd).zip(a).zip(b).zip(c).zip(d) {
-        let odd = groups.lifted(odd, taps, [a, b, c, d]);
-        for at in 0..GROUP_SAMPLES {
-            out[at] = [even[at], odd[at]];
-        }
+        groups.interleave(even, &groups.lifted(odd, taps, [a, b, c, d]), out);
     }
     for (at, out) in rest.iter_mut().enumerate() {
         *out = [of_even[at], i16::lifted(of_odd[at], taps, [of_a[at], of_b[at], of_c[at], of_d[at]])];
@@ -188,6 +201,51 @@ mod avx2 {
             lifted.into()
         }
     );
+}
+
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod dots {
+    use fearless_simd::{Bytes, Level, SimdBase, SimdIntWiden, SimdNarrow, WasmSimd128, i16x8, i32x4};
+
+    use crate::wavelet::lift::{HALF_UNIT, TAP_FRACTION};
+    use crate::wavelet::narrow::{GROUP_SAMPLES, Group, Groups, Plain};
+
+    /// Eight samples at a time.
+    #[derive(Debug, Clone, Copy)]
+    pub(super) struct Dots;
+
+    impl Groups for Dots {
+        #[inline(always)]
+        fn lifted(self, values: &Group, taps: [i16; 2], neighbours: [&Group; 4]) -> Group {
+            let Some(simd) = Level::new().as_wasm_simd128() else { return Plain.lifted(values, taps, neighbours) };
+            let [near, far] = taps.map(i16::wrapping_neg);
+            let pair = i32::from(near.cast_unsigned()) | i32::from(far) << 16;
+            let taps: i16x8<WasmSimd128> = i32x4::splat(simd, pair).bitcast();
+            let half = i32x4::splat(simd, HALF_UNIT);
+            let mut out = *values;
+            for (number, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+                let part = |row: &Group| i16x8::from_slice(simd, &row[8 * number..][..8]);
+                let [a, b, c, d] = neighbours;
+                let (near, far) = (part(b) + part(c), part(a) + part(d));
+                let low = near.zip_low(far).pairwise_dot_product(taps) + half >> TAP_FRACTION;
+                let high = near.zip_high(far).pairwise_dot_product(taps) + half >> TAP_FRACTION;
+                *out = (i16x8::from_slice(simd, &*out) - low.saturating_narrow(high)).into();
+            }
+            out
+        }
+
+        #[inline(always)]
+        fn interleave(self, even: &Group, odd: &Group, out: &mut [[i16; 2]; GROUP_SAMPLES]) {
+            let Some(simd) = Level::new().as_wasm_simd128() else { return Plain.interleave(even, odd, out) };
+            for (number, out) in out.as_flattened_mut().as_chunks_mut::<16>().0.iter_mut().enumerate() {
+                let part = |row: &Group| i16x8::from_slice(simd, &row[8 * number..][..8]);
+                let (even, odd) = (part(even), part(odd));
+                let (first, second) = out.split_at_mut(8);
+                even.zip_low(odd).store_slice(first);
+                even.zip_high(odd).store_slice(second);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
