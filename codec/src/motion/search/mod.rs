@@ -14,7 +14,7 @@ mod shares;
 mod single_pass;
 
 use crate::motion::field::Field;
-use crate::motion::reference::{BySource, Past, Plane, Reference};
+use crate::motion::reference::{BySource, Past, Reference};
 use crate::motion::search::block::{Blocks, MotionCandidate};
 use crate::motion::search::modes::Modes;
 use crate::motion::search::overlapped::{Inputs, Overlapped};
@@ -65,8 +65,8 @@ impl Search {
         let stops = effort == Effort::Realtime;
         let Self { before, now, rough, blocks, .. } = self;
         std::mem::swap(before, now);
-        now.reset(size, luma);
-        blocks.reset(size, luma);
+        let resets: [&mut (dyn FnMut() + Send); 2] = [&mut || now.reset(size, luma), &mut || blocks.reset(size, luma)];
+        parallel::for_each(threads, resets.into_iter(), |reset| reset());
         if !before.matches(now) {
             before.clone_from(now);
         }
@@ -113,14 +113,11 @@ impl Choice {
         let planes = references.map(|past| past.map(|reference| &reference.planes[0]));
         let Past { last, before } = quarters;
         std::mem::swap(last, before);
-        let wanted = [
+        let mut pictures = [
             (&mut last.enhancement_reference, planes.enhancement_reference.last),
             (&mut last.base_reference, planes.base_reference.last),
-        ]
-        .into_iter();
-        parallel::for_each(&search_parameters.threads, wanted, |(quarters, plane): (&mut Quarters, &Plane)| {
-            quarters.reset(plane)
-        });
+        ];
+        Quarters::reset(&mut pictures, &search_parameters.threads);
         let SearchParameters { threads, .. } = search_parameters;
         threads.end(Stage::Quarters);
         let last = &*last;

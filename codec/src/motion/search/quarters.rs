@@ -4,7 +4,11 @@ use crate::motion::field::{BLOCK_SIDE, PARTITION_SIDE};
 use crate::motion::reference::{BORDER_SAMPLES, FRACTION_BITS, Plane};
 use crate::motion::search::difference::{Differences, Quadrants, mean};
 use crate::motion::vector::Vector;
+use crate::parallel::{self, Threads};
 use crate::simd::{widest, with_instructions};
+
+/// The fewest samples that justify another thread.
+const MIN_SAMPLES_OF_A_THREAD: usize = 1 << 16;
 
 /// Planes of whole samples, and of those half a sample to the right, below, and both.
 #[derive(Debug, Clone, Default)]
@@ -42,17 +46,33 @@ const QUARTER_MEANS: [[(usize, usize, usize); 2]; 16] = {
 };
 
 impl Quarters {
-    pub(super) fn reset(&mut self, plane: &Plane) {
-        (self.width, self.height, self.stride) = (plane.width, plane.height, plane.stride);
-        let count = plane.samples.len();
-        let [whole, right, below, both] = &mut self.planes;
-        for plane in [&mut *whole, &mut *right, &mut *below, &mut *both] {
-            plane.resize(count, 0);
+    /// Interpolates luma of pictures, each with where it goes.
+    pub(super) fn reset(pictures: &mut [(&mut Self, &Plane)], threads: &Threads) {
+        let samples = pictures.iter().map(|(_, plane)| plane.samples.len()).sum::<usize>();
+        let threads = &threads.at_most(samples / MIN_SAMPLES_OF_A_THREAD);
+        let parts = threads.count().div_ceil(pictures.len().max(1));
+        for (quarters, plane) in &mut *pictures {
+            (quarters.width, quarters.height, quarters.stride) = (plane.width, plane.height, plane.stride);
+            quarters.planes.iter_mut().for_each(|samples| samples.resize(plane.samples.len(), 0));
         }
-        widest!(round(&plane.samples, whole));
-        widest!(between(whole, 1, right));
-        widest!(between(whole, self.stride, below));
-        widest!(between(right, self.stride, both));
+        let whole = pictures.iter_mut().flat_map(|(quarters, plane)| {
+            let count = plane.samples.len().div_ceil(parts).max(1);
+            plane.samples.chunks(count).zip(quarters.planes[0].chunks_mut(count))
+        });
+        parallel::for_each(threads, whole, |(samples, out)| widest!(round(samples, out)));
+        let beside = pictures.iter_mut().flat_map(|(quarters, _)| {
+            let [whole, right, below, _] = &mut quarters.planes;
+            [(&**whole, 1, between_mut(right, 1)), (&**whole, quarters.stride, between_mut(below, quarters.stride))]
+        });
+        parallel::for_each(threads, beside, |(from, step, out)| widest!(between(from, step, out)));
+        let both = pictures.iter_mut().flat_map(|(quarters, _)| {
+            let stride = quarters.stride;
+            let [_, right, _, both] = &mut quarters.planes;
+            let (right, out) = (&**right, between_mut(both, stride));
+            let count = out.len().div_ceil(parts).max(1);
+            out.chunks_mut(count).enumerate().map(move |(part, out)| (&right[part * count..], stride, out))
+        });
+        parallel::for_each(threads, both, |(from, step, out)| widest!(between(from, step, out)));
     }
 
     /// Returns where the samples at `corner`, moved by `vector`, begin in the two planes whose mean they are.
@@ -204,13 +224,18 @@ fn eight_bits(sample: i16) -> u8 {
     (((sample + (1 << (FRACTION_BITS - 1))) >> FRACTION_BITS) + 128).clamp(0, 255) as u8
 }
 
-/// Interpolates between samples `step` apart, with six taps.
+/// Returns the samples that lie between as many others on both sides as the taps need.
+fn between_mut(samples: &mut [u8], step: usize) -> &mut [u8] {
+    let count = samples.len().saturating_sub(5 * step);
+    samples.get_mut(2 * step..2 * step + count).unwrap_or_default()
+}
+
+/// Interpolates between samples `step` apart, with six taps, from the first of `from` on.
 #[inline(always)]
 #[expect(clippy::cast_sign_loss, reason = "it is clipped")]
 fn between(from: &[u8], step: usize, out: &mut [u8]) {
-    let Some(count) = from.len().checked_sub(5 * step) else { return };
-    let taps: [&[u8]; 6] = std::array::from_fn(|tap| &from[tap * step..][..count]);
-    for (at, out) in out[2 * step..][..count].iter_mut().enumerate() {
+    let taps: [&[u8]; 6] = std::array::from_fn(|tap| &from[tap * step..][..out.len()]);
+    for (at, out) in out.iter_mut().enumerate() {
         let pair = |near: usize| i16::from(taps[near][at]) + i16::from(taps[5 - near][at]);
         *out = ((pair(0) - 5 * pair(1) + 20 * pair(2) + 16) >> 5).clamp(0, 255) as u8;
     }
