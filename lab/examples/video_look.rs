@@ -100,6 +100,7 @@ impl Look<'_> {
                 }
             }
         }
+        files.iter_mut().flatten().try_for_each(|file| file.flush())?;
         Ok(())
     }
 

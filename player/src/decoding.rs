@@ -71,7 +71,7 @@ impl Decoding {
         self
     }
 
-    /// Draws decoded frames of video after `restoration`.
+    /// Draws decoded frames of video after `restoration`; not in WebAssembly.
     #[must_use]
     pub fn with_restoration(self, restoration: Arc<dyn Restoration>) -> Self {
         Self(match self.0 {

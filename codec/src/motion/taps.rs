@@ -1,5 +1,5 @@
 //! Weighted sums of neighbours along rows and columns, which take most of interpolation's time: in plain Rust, and with
-//! AVX2's products of pairs. Both give the same numbers.
+//! the products of pairs of AVX2 and of WebAssembly. All give the same numbers.
 
 /// The two kinds of weighted sums.
 pub(super) trait Sums: Copy {

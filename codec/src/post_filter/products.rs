@@ -29,32 +29,38 @@ macro_rules! with_products {
     (|$simd:ident| $call:expr) => {{
         #[cfg(all(target_arch = "x86_64", not(disable_dispatch_avx2)))]
         match fearless_simd::Level::new().as_avx2() {
-            Some($simd) => $crate::post_filter::products::apart($simd, || $call),
+            Some($simd) => fearless_simd::Simd::vectorize(
+                $simd,
+                #[inline(always)]
+                || $call,
+            ),
             None => {
                 let $simd = $crate::post_filter::products::least();
-                $crate::post_filter::products::apart($simd, || $call)
+                fearless_simd::Simd::vectorize(
+                    $simd,
+                    #[inline(always)]
+                    || $call,
+                )
             }
         }
         #[cfg(not(all(target_arch = "x86_64", not(disable_dispatch_avx2))))]
         {
             let $simd = $crate::post_filter::products::least();
-            $crate::post_filter::products::apart($simd, || $call)
+            fearless_simd::Simd::vectorize(
+                $simd,
+                #[inline(always)]
+                || $call,
+            )
         }
     }};
 }
 pub(super) use with_products;
 
-/// Keeps `work` in a function of its own, with these instructions.
-#[inline(always)]
-pub(super) fn apart<S: Simd, R>(simd: S, work: impl FnOnce() -> R) -> R {
-    simd.vectorize(work)
-}
-
-#[cfg(target_arch = "x86_64")]
-mod x86 {
+#[cfg(all(target_arch = "x86_64", not(disable_dispatch_avx2)))]
+mod avx2 {
     use std::arch::x86_64::{__m256i, _mm256_mulhrs_epi16};
 
-    use fearless_simd::{Avx2, Level, SimdInto, Sse2, kernel};
+    use fearless_simd::{Avx2, SimdInto, kernel};
 
     use super::Products;
 
@@ -71,17 +77,24 @@ mod x86 {
             _mm256_mulhrs_epi16(numbers, taps)
         }
     );
+}
+
+#[cfg(all(any(target_arch = "x86", target_arch = "x86_64"), target_feature = "sse2"))]
+mod sse2 {
+    use fearless_simd::{Level, Sse2};
+
+    use super::Products;
 
     impl Products for Sse2 {}
 
-    /// Returns the instructions of every processor of this kind.
+    /// Returns the instructions that every such processor has.
     #[inline(always)]
     pub(in crate::post_filter) fn least() -> Sse2 {
-        Level::baseline().as_sse2().expect("every x86-64 processor has SSE2")
+        Level::baseline().as_sse2().expect("the build has SSE2")
     }
 }
-#[cfg(target_arch = "x86_64")]
-pub(super) use x86::least;
+#[cfg(all(any(target_arch = "x86", target_arch = "x86_64"), target_feature = "sse2"))]
+pub(super) use sse2::least;
 
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 mod wasm {
@@ -146,7 +159,7 @@ mod arm {
 pub(super) use arm::least;
 
 #[cfg(not(any(
-    target_arch = "x86_64",
+    all(any(target_arch = "x86", target_arch = "x86_64"), target_feature = "sse2"),
     all(target_arch = "wasm32", target_feature = "simd128"),
     all(target_arch = "aarch64", target_feature = "neon")
 )))]
@@ -165,7 +178,7 @@ mod plain {
     }
 }
 #[cfg(not(any(
-    target_arch = "x86_64",
+    all(any(target_arch = "x86", target_arch = "x86_64"), target_feature = "sse2"),
     all(target_arch = "wasm32", target_feature = "simd128"),
     all(target_arch = "aarch64", target_feature = "neon")
 )))]
@@ -192,6 +205,8 @@ mod tests {
             });
             let mut out = [0; 64];
             with_products!(|simd| multiply(simd, &numbers, &taps, &mut out));
+            assert_eq!(out, expected);
+            multiply(least(), &numbers, &taps, &mut out);
             assert_eq!(out, expected);
             assert_eq!(std::array::from_fn(|at| product_of(numbers[at], taps[at])), expected);
         }

@@ -59,7 +59,7 @@ impl<R: Read> Player<R> {
         self
     }
 
-    /// Passes decoded frames through `restoration`.
+    /// Passes decoded frames through `restoration`; not in WebAssembly.
     #[must_use]
     pub fn with_restoration(mut self, restoration: Arc<dyn Restoration>) -> Self {
         self.decoder = self.decoder.with_restoration(restoration);

@@ -150,8 +150,11 @@ class DryRun(unittest.TestCase):
     def test_a_phase_has_one_of_two_losses(self):
         task = train.start(self.settings, self.at(""), self.at("losses")).task
         batch = task.batch(0)
+        torch.nn.init.normal_(task.model.tail.weight, std=0.01)  # a new network corrects nothing
         squares, eye = (task.loss(batch, Phase(1, stage)).item() for stage in ("squares", "eye"))
-        frames = (frame_restoring.to_rgb(batch[name]) for name in ("frame", "target"))
+        restored = batch["frame"] + task.model(batch["blocks"], batch["told"])
+        self.assertGreater((restored - batch["frame"]).abs().max().item(), 0.01)
+        frames = (frame_restoring.to_rgb(planes) for planes in (restored, batch["target"]))
         expected = missing(*frames).log().mean().item() + self.settings.fidelity * squares
         self.assertAlmostEqual(eye, expected, delta=1e-4)
         with torch.autocast("cpu", torch.bfloat16), torch.no_grad():

@@ -135,8 +135,8 @@ def slow_filtered(
     for k, (b, (dy, dx)) in enumerate(pairs):
         sums = sum(min(max(s(b, y + i * dy, x + i * dx) - s(b, y, x), -m), m) for i in (1, -1))
         fine, coarse = (int(filters.taps[c][first + i, own, y % 2 * 2 + x % 2, k]) for i in (0, 1))
-        product = (fine * (256 - share) + coarse * share) * sums
-        out += product >> 16 if k % 2 == 0 else -(-product >> 16)
+        tap = (fine * (256 - share) + coarse * share) >> 1
+        out += (tap * sums + 2**14) >> 15
     return out
 
 

@@ -234,6 +234,9 @@ fn between_mut(samples: &mut [u8], step: usize) -> &mut [u8] {
 #[inline(always)]
 #[expect(clippy::cast_sign_loss, reason = "it is clipped")]
 fn between(from: &[u8], step: usize, out: &mut [u8]) {
+    if out.is_empty() {
+        return;
+    }
     let taps: [&[u8]; 6] = std::array::from_fn(|tap| &from[tap * step..][..out.len()]);
     for (at, out) in out.iter_mut().enumerate() {
         let pair = |near: usize| i16::from(taps[near][at]) + i16::from(taps[5 - near][at]);

@@ -156,9 +156,9 @@ class PostFilter:
         for (source, pair), places in PLACES.items():
             difference = differences(wide[source], *pair, np.int32(clip))
             for component, k in places:
-                product = own[component][k].take(numbers[component])
-                product *= -difference if k % 2 else difference
-                product >>= 16
-                add = np.subtract if k % 2 else np.add
-                add(samples[component], product, out=samples[component])
+                product = own[component][k].take(numbers[component]) >> 1
+                product *= difference
+                product += 1 << 14
+                product >>= 15
+                samples[component] += product
         return samples.astype(np.float32) / np.float32(UNIT)
