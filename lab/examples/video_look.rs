@@ -1,5 +1,5 @@
 //! Measures how networks for shown frames of video look: `cargo run --release -p nestcast-lab --features
-//! perceptual,search --example video_look -- EVERY PACKAGE,... CLIP.y4m...`.
+//! motion-jpeg,perceptual,search --example video_look -- EVERY PACKAGE,... CLIP.y4m...`.
 //!
 //! It encodes the clips at the fifteen rates of `models/examples/video_frames.rs`. For one of EVERY frames and each
 //! receiver it prints a line of CSV for the frame after the post-filter, named `filter`, and one for each package. If
@@ -13,9 +13,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, bail};
 use nestcast_codec::{
-    Bitrate, Budget, DecodedFrame, Format, FrameRate, Picture, Population, Restoration, Size, TransformError,
-    VideoDecoder, VideoEncoder, VideoModel, VideoSettings, ViewMut, Ycbcr,
+    Bitrate, Budget, DecodedFrame, Format, Picture, Population, Restoration, TransformError, VideoDecoder,
+    VideoEncoder, VideoModel, VideoSettings, ViewMut, Ycbcr,
 };
+use nestcast_lab::clip::Clip;
+use nestcast_lab::eval::video::rates;
 use nestcast_lab::metrics::{Perceptual, ycbcr_psnr};
 use nestcast_models::{DeepFrames, Runtime, VideoPackage};
 
@@ -23,8 +25,6 @@ use nestcast_models::{DeepFrames, Runtime, VideoPackage};
 const SLOWEST_RATES: [f64; 3] = [0.015, 0.045, 0.135];
 /// The fastest receiver's rate over the slowest one's.
 const RATE_SPREAD: f64 = 16.0;
-/// Receivers of a population.
-const RECEIVER_COUNT: u32 = 5;
 /// Frames of a clip, at most.
 const MAX_FRAMES: usize = 32;
 /// What the lines of the frame after the post-filter are named.
@@ -42,9 +42,10 @@ fn main() -> Result<()> {
     let look = Look { every: every.parse()?, names, shown, folder: std::env::var_os("SHOWN").map(PathBuf::from) };
     println!("clip,population,receiver,frame,variant,y,cb,cr,ssimulacra2,butteraugli");
     for path in clips {
-        let clip = Clip::read(Path::new(path))?;
+        let clip = Clip::read(File::open(path)?, u64::MAX).with_context(|| path.clone())?;
+        let name = Path::new(path).file_stem().context("a clip is a file")?.to_string_lossy();
         for population in 0..SLOWEST_RATES.len() {
-            look.measure(&clip, population)?;
+            look.measure(&name, &clip, population)?;
         }
         eprintln!("{path}");
     }
@@ -61,23 +62,23 @@ struct Look<'a> {
 
 impl Look<'_> {
     /// Encodes a clip for the receivers of a population, and measures what they show.
-    fn measure(&self, clip: &Clip, population: usize) -> Result<()> {
-        let bits = SLOWEST_RATES[population] * clip.size.pixels() as f64 * clip.rate.per_second();
-        let rate = |at: u32| bits * RATE_SPREAD.powf(f64::from(at) / f64::from(RECEIVER_COUNT - 1));
-        let rates: Vec<Bitrate> = (0..RECEIVER_COUNT).map(|at| Bitrate::rounded(rate(at))).collect();
-        let receivers = Population::new(rates.iter().map(|rate| (*rate, 1.0)));
-        let settings = VideoSettings { size: clip.size, rate: clip.rate, population: receivers, threads: 1 };
+    fn measure(&self, name: &str, clip: &Clip, population: usize) -> Result<()> {
+        let (size, rate) = (clip.size(), clip.rate());
+        let bits = SLOWEST_RATES[population] * size.pixels() as f64 * rate.per_second();
+        let rates = rates([bits, bits * RATE_SPREAD].map(Bitrate::rounded));
+        let receivers = Population::new(rates.iter().map(|bitrate| (*bitrate, 1.0)));
+        let settings = VideoSettings { size, rate, population: receivers, threads: 1 };
         let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
-        let decoder = || VideoDecoder::new(VideoModel::built_in(), clip.size, 1).with_restoration(self.shown.clone());
-        let mut receivers: Vec<_> = rates.iter().map(|rate| (decoder(), Budget::new(*rate, clip.rate))).collect();
-        let label = format!("{},{population}", clip.name);
+        let decoder = || VideoDecoder::new(VideoModel::built_in(), size, 1).with_restoration(self.shown.clone());
+        let mut receivers: Vec<_> = rates.iter().map(|bitrate| (decoder(), Budget::new(*bitrate, rate))).collect();
+        let label = format!("{name},{population}");
         let mut original = self.file(&format!("{label},original"))?;
         let mut files: Vec<_> = (0..receivers.len())
             .flat_map(|receiver| (0..self.names.len()).map(move |number| (receiver, number)))
             .map(|(receiver, number)| self.file(&format!("{label},{receiver},{number}")))
             .collect::<Result<_>>()?;
-        let mut unused = Picture::zero(clip.size, Format::Ycbcr420(Ycbcr::BT601));
-        for (number, picture) in clip.frames.iter().enumerate() {
+        let mut unused = Picture::zero(size, Format::Ycbcr420(Ycbcr::BT601));
+        for (number, picture) in clip.pictures().iter().take(MAX_FRAMES).enumerate() {
             let frame = encoder.encode(picture)?;
             if let Some(file) = &mut original {
                 file.write_all(picture.samples())?;
@@ -100,7 +101,7 @@ impl Look<'_> {
                 }
             }
         }
-        files.iter_mut().flatten().try_for_each(|file| file.flush())?;
+        files.iter_mut().chain([&mut original]).flatten().try_for_each(|file| file.flush())?;
         Ok(())
     }
 
@@ -159,30 +160,4 @@ impl Restoration for Shown {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clamped")]
 fn in_bytes(value: f32) -> u8 {
     (value + 128.5).clamp(0.0, 255.0) as u8
-}
-
-/// The first frames of a video in planar YCbCr 4:2:0.
-struct Clip {
-    name: String,
-    size: Size,
-    rate: FrameRate,
-    frames: Vec<Picture>,
-}
-
-impl Clip {
-    /// Reads a file of YUV4MPEG2 whose frames have no parameters.
-    fn read(path: &Path) -> Result<Self> {
-        const FRAME_HEADER: &[u8] = b"FRAME\n";
-        let bytes = std::fs::read(path)?;
-        let end = bytes.iter().position(|byte| *byte == b'\n').context("the file has no header")?;
-        let header = std::str::from_utf8(&bytes[..end])?;
-        let tag = |name: char| {
-            header.split(' ').skip(1).find_map(|tag| tag.strip_prefix(name)).context("a tag of the header is missing")
-        };
-        let (size, format) = (Size::new(tag('W')?.parse()?, tag('H')?.parse()?)?, Format::Ycbcr420(Ycbcr::BT601));
-        let frames = bytes[end + 1..].chunks_exact(FRAME_HEADER.len() + format.bytes(size)).take(MAX_FRAMES);
-        let pictures = frames.map(|frame| Ok(Picture::new(size, format, frame[FRAME_HEADER.len()..].to_vec())?));
-        let name = path.file_stem().context("a clip is a file")?.to_string_lossy().into_owned();
-        Ok(Self { name, size, rate: tag('F')?.parse()?, frames: pictures.collect::<Result<_>>()? })
-    }
 }

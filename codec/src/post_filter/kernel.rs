@@ -198,7 +198,7 @@ impl<'a, S: Simd> Samples<'a, S> {
     }
 }
 
-/// Returns the samples so many rows below and columns to the right.
+/// Returns the neighbours of a chunk's samples, `down` rows below them and `right` columns to their right.
 #[inline(always)]
 fn part<'a>(seen: &Seen<'a>, down: isize, right: isize) -> &'a Chunk {
     let row = seen[FILTER_REACH.wrapping_add_signed(down)];

@@ -4,7 +4,7 @@
 use fearless_simd::{Simd, SimdBase as _};
 
 /// Fraction bits of a tap.
-pub(super) const TAP_FRACTION: u32 = 15;
+const TAP_FRACTION: u32 = 15;
 
 /// Vector instructions, and the product that taps need.
 pub(super) trait Products: Simd {

@@ -54,8 +54,8 @@ pub(crate) struct Choice {
     single_pass: SinglePass,
 }
 
-/// The fewest pixels that justify another thread for small copies of a frame.
-const MIN_PIXELS_OF_A_THREAD: usize = 1 << 17;
+/// The pixels of a frame for each thread that copies it, at least.
+const MIN_PARALLEL_PIXELS: usize = 1 << 17;
 /// The most times that the worth of a bit is raised, and the factor of each raise.
 const MOST_RAISED: usize = 8;
 const LAMBDA_RAISE: [u32; 2] = [7, 5];
@@ -68,7 +68,7 @@ impl Search {
         let Self { before, now, rough, blocks, .. } = self;
         std::mem::swap(before, now);
         let resets: [&mut (dyn FnMut() + Send); 2] = [&mut || now.reset(size, luma), &mut || blocks.reset(size, luma)];
-        let resetting = threads.at_most(size.pixels() / MIN_PIXELS_OF_A_THREAD);
+        let resetting = threads.at_most(size.pixels() / MIN_PARALLEL_PIXELS);
         parallel::for_each(&resetting, resets.into_iter(), |reset| reset());
         if !before.matches(now) {
             before.clone_from(now);

@@ -7,8 +7,8 @@ use crate::motion::vector::Vector;
 use crate::parallel::{self, Threads};
 use crate::simd::{widest, with_instructions};
 
-/// The fewest samples that justify another thread.
-const MIN_SAMPLES_OF_A_THREAD: usize = 1 << 16;
+/// The samples for each thread that interpolates, at least.
+const MIN_PARALLEL_SAMPLES: usize = 1 << 16;
 
 /// Planes of whole samples, and of those half a sample to the right, below, and both.
 #[derive(Debug, Clone, Default)]
@@ -46,10 +46,10 @@ const QUARTER_MEANS: [[(usize, usize, usize); 2]; 16] = {
 };
 
 impl Quarters {
-    /// Interpolates luma of pictures, each with where it goes.
+    /// Interpolates the luma of `pictures`, each of which has the planes that it fills.
     pub(super) fn reset(pictures: &mut [(&mut Self, &Plane)], threads: &Threads) {
         let samples = pictures.iter().map(|(_, plane)| plane.samples.len()).sum::<usize>();
-        let threads = &threads.at_most(samples / MIN_SAMPLES_OF_A_THREAD);
+        let threads = &threads.at_most(samples / MIN_PARALLEL_SAMPLES);
         let parts = threads.count().div_ceil(pictures.len().max(1));
         for (quarters, plane) in &mut *pictures {
             (quarters.width, quarters.height, quarters.stride) = (plane.width, plane.height, plane.stride);
@@ -224,7 +224,7 @@ fn eight_bits(sample: i16) -> u8 {
     (((sample + (1 << (FRACTION_BITS - 1))) >> FRACTION_BITS) + 128).clamp(0, 255) as u8
 }
 
-/// Returns the samples that lie between as many others on both sides as the taps need.
+/// Returns the samples that have as many neighbours, `step` apart, on both sides as the taps need.
 fn between_mut(samples: &mut [u8], step: usize) -> &mut [u8] {
     let count = samples.len().saturating_sub(5 * step);
     samples.get_mut(2 * step..2 * step + count).unwrap_or_default()
