@@ -33,6 +33,13 @@ pub(super) struct Within {
     must_hold_one: bool,
 }
 
+impl Within {
+    /// Whether the coder starved on a sign.
+    pub(super) const fn lacks_sign(&self) -> bool {
+        self.unsigned.is_some()
+    }
+}
+
 impl CodingPass<'_> {
     /// Code blocks in a row.
     pub(super) const fn across(&self) -> usize {
@@ -45,10 +52,8 @@ impl CodingPass<'_> {
     }
 
     /// Codes the sign on which the coder starved, if there is one.
-    #[inline(always)]
     pub(super) fn resume<C: Coder>(&mut self, bx: usize, by: usize, within: &mut Within, coder: &mut C) -> Option<()> {
-        // An encoder never starves.
-        let Some(bit) = within.unsigned.filter(|_| !C::WRITES_BITS) else { return Some(()) };
+        let Some(bit) = within.unsigned else { return Some(()) };
         let here = self.here(bx, by);
         let mut block = self.blocks[here.at];
         self.code_sign(&mut block, here, bit, coder)?;

@@ -100,11 +100,22 @@ fn coding_pass<C: Coder>(slice: &mut Slice, cursor: &mut Cursor, coder: &mut C) 
             return Ok(());
         }
     }
+    if cursor.within.lacks_sign() {
+        resume(slice, plane, cursor, coder)?;
+    }
     match cursor.pass {
         SIGNIFICANCE_PASS => widest!(code_blocks::<C, SIGNIFICANCE_PASS>(slice, plane, cursor, coder)),
         REFINEMENT_PASS => widest!(code_blocks::<C, REFINEMENT_PASS>(slice, plane, cursor, coder)),
         _ => widest!(code_blocks::<C, CLEANUP_PASS>(slice, plane, cursor, coder)),
     }
+}
+
+/// Codes the sign on which the coder starved. A function of its own, so that its code is not in every pass.
+#[cold]
+#[inline(never)]
+fn resume<C: Coder>(slice: &mut Slice, plane: u8, cursor: &mut Cursor, coder: &mut C) -> Result<(), Starved> {
+    let mut pass = CodingPass::new(slice, cursor.subband, plane);
+    pass.resume(cursor.bx, cursor.by, &mut cursor.within, coder).ok_or(Starved)
 }
 
 /// Codes all code blocks of a coding pass from the one at `cursor` on, in this plane of the subband. The data for every
@@ -119,7 +130,7 @@ fn code_blocks<C: Coder, const PASS: usize>(
     let mut pass = CodingPass::new(slice, cursor.subband, plane);
     let mut own = std::mem::take(coder);
     let mut within = std::mem::take(&mut cursor.within);
-    let mut done = pass.resume(cursor.bx, cursor.by, &mut within, &mut own);
+    let mut done = Some(());
     'all: while done.is_some() && cursor.by < pass.down() {
         for bx in cursor.bx..pass.across() {
             done = pass.code_block::<C, PASS>(bx, cursor.by, &mut within, &mut own);
