@@ -23,6 +23,9 @@ use tokio::task::JoinHandle;
 
 /// The number of pictures of a broadcast that the test checks.
 const MIN_FRAMES: usize = 30;
+/// Pictures that two workers decoded. They have more than 500,000 pixels, from which on the viewer starts a second one.
+const MIN_LARGE_FRAMES: usize = 8;
+const LARGE_SCALE: usize = 6;
 /// Frames of video a second. A busy machine reads each one back from the canvas, so it would show few of more.
 const VIDEO_RATE: u32 = 5;
 /// Broadcasts until the page shows every frame.
@@ -100,6 +103,44 @@ async fn shows_video_bit_for_bit(engine: Engine, bits: u8) {
     panic!("the page lacked frames in {MAX_ATTEMPTS} broadcasts");
 }
 
+/// Returns a picture of the test's video six times beside itself and six times below.
+fn large_picture(id: u64) -> Picture {
+    let plain = picture(id);
+    let (size, format) = (large_size(), plain.format());
+    let mut samples = Vec::with_capacity(format.bytes(size));
+    let mut rest = plain.samples();
+    for plane in 0..3 {
+        let [width, height] = format.plane(plain.size(), plane);
+        let (own, after) = rest.split_at(width * height);
+        rest = after;
+        for row in own.chunks_exact(width).cycle().take(LARGE_SCALE * height) {
+            (0..LARGE_SCALE).for_each(|_| samples.extend_from_slice(row));
+        }
+    }
+    Picture::new(size, format, samples).expect("the shape fits")
+}
+
+fn large_size() -> Size {
+    let [width, height] = SIZE.map(|side| side * LARGE_SCALE as u32);
+    Size::new(width, height).expect("a valid size")
+}
+
+async fn shows_large_video_of_two_workers_bit_for_bit(engine: Engine) {
+    let format = Format::Ycbcr420(Ycbcr::BT601);
+    let shape = PictureFormat::new(large_size(), format, FrameRate::new(VIDEO_RATE, 1).expect("a valid rate"));
+    for _ in 0..MAX_ATTEMPTS {
+        let source = VideoFrames::new(shape, (1, RenditionLimit::AtMost(1)), large_picture);
+        let recorded = Recorded::start(plan().listen_to(source));
+        let more = format!("&workers=2&frames={MIN_LARGE_FRAMES}");
+        let Some((lines, frames)) = recorded.watch_with(engine, "", &more).await else { return };
+        let (end, shown) = lines.split_last().expect("a line");
+        assert_eq!(end, "enough");
+        let Err(unlike) = compare(shown, &frames, Picture::zero(large_size(), format), false) else { return };
+        println!("{unlike}: but frames before it were not shown, and perhaps did not arrive");
+    }
+    panic!("the page lacked frames in {MAX_ATTEMPTS} broadcasts");
+}
+
 #[expect(clippy::cast_possible_truncation, reason = "samples of 16 bits")]
 async fn plays_sound(engine: Engine) {
     let mut encoder = SoundEncoder::new(Sound::Stereo, Bitrate::from_bits(64_000)).expect("an encoder");
@@ -141,6 +182,11 @@ async fn a_page_whose_module_comes_later_than_the_sender_waits_connects_again_wi
 #[tokio::test(flavor = "multi_thread")]
 async fn chromium_shows_video_bit_for_bit() {
     shows_video_bit_for_bit(Engine::Chromium, 8).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chromium_shows_large_video_of_two_workers_bit_for_bit() {
+    shows_large_video_of_two_workers_bit_for_bit(Engine::Chromium).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

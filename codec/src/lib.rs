@@ -158,6 +158,7 @@ pub use video::model::VideoModel;
 pub use video::population::Population;
 pub use video::rendition_rates::{MAX_RENDITIONS, RenditionRates};
 pub use video::renditions::VideoRenditions;
+pub use video::residuals::{FrameResidualDecoder, FrameResiduals};
 pub use video::restoration::{DecodedFrame, DecodingConditions, Restoration};
 pub use video::settings::VideoSettings;
 pub use video::sound_block::SoundRecord;

@@ -19,7 +19,8 @@
 
 mod latency;
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
 pub use self::latency::{Latency, LatencyError};
@@ -207,10 +208,15 @@ impl PlayoutClock {
 
     /// Returns the least offset with which few enough recent frames would have been late, in microseconds.
     fn least_offset(&self) -> i64 {
-        let mut transits: Vec<i64> = self.transits.iter().map(|(_, transit)| *transit).collect();
-        let late = ((transits.len() + 1) / FRAMES_PER_LATE_FRAME).saturating_sub(1);
-        let (_, quantile, _) = transits.select_nth_unstable_by(late, |a, b| b.cmp(a));
-        let quantile = *quantile;
+        let late = ((self.transits.len() + 1) / FRAMES_PER_LATE_FRAME).saturating_sub(1);
+        let mut longest = BinaryHeap::with_capacity(late + 2);
+        for (_, transit) in &self.transits {
+            longest.push(Reverse(*transit));
+            if longest.len() > late + 1 {
+                longest.pop();
+            }
+        }
+        let quantile = longest.peek().map_or(i64::MIN, |Reverse(transit)| *transit);
         let (mut most, mut second) = (i64::MIN, i64::MIN);
         for &(_, transit) in self.transits.iter().rev().take(BURST_FRAMES) {
             second = second.max(transit.min(most));

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use nestcast_codec::{
-    Channels, DecodedPart, Decoder, Format, Header, Parsed, Picture, Restoration, Size, VideoDecoder, VideoModel, Ycbcr,
+    Channels, DecodedPart, Decoder, Format, FrameResiduals, Header, Parsed, Picture, Restoration, Size, VideoDecoder,
+    VideoModel, Ycbcr,
 };
 
 use crate::announcement::Announcement;
@@ -82,8 +83,9 @@ impl Decoding {
         })
     }
 
-    /// Decodes a frame. Before it allocates memory, it refuses a frame whose header states another size than announced.
-    pub(crate) fn decode(&mut self, size: Size, prefix: &[u8]) -> Result<(), FrameFault> {
+    /// Decodes a still picture, or predicts a frame of video, which then has to be completed. Before it allocates
+    /// memory, it refuses a frame whose header states another size than announced.
+    pub(crate) fn begin(&mut self, size: Size, prefix: &[u8]) -> Result<(), FrameFault> {
         match &mut self.0 {
             Kind::Pictures { decoder, .. } => {
                 if let Parsed::Complete(header, _) = Header::parse(prefix)?
@@ -99,13 +101,28 @@ impl Decoding {
                 if beginning.leaves_out(prefix) {
                     return Err(FrameFault::NoBeginning);
                 }
-                if decoder.decode(prefix)? == DecodedPart::Nothing {
+                if decoder.predict(prefix)? == DecodedPart::Nothing {
                     return Err(FrameFault::InsideMotion);
                 }
                 beginning.handle_begun();
             }
         }
         Ok(())
+    }
+
+    /// Decodes the residuals of the frame of video that was predicted, and adds them.
+    pub(crate) fn complete(&mut self, prefix: &[u8]) {
+        if let Kind::Video { decoder, .. } = &mut self.0 {
+            decoder.complete(prefix);
+        }
+    }
+
+    /// Adds residuals that another worker decoded. Returns whether they are those of the frame that was predicted.
+    pub(crate) fn complete_with(&mut self, residuals: &mut FrameResiduals) -> bool {
+        match &mut self.0 {
+            Kind::Pictures { .. } => false,
+            Kind::Video { decoder, .. } => decoder.complete_with(residuals).is_ok(),
+        }
     }
 
     /// Decodes more of the last decoded frame, a still picture.

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use nestcast_codec::Picture;
+use bytes::Bytes;
+use nestcast_codec::{FrameResiduals, Picture};
 use nestcast_proto::{More, ReceivedFrame, SoundPacket, Welcome};
 
 use crate::announcement::Announcement;
@@ -24,6 +25,8 @@ pub struct Playout {
     decoding: Option<Decoding>,
     /// A still picture that is not decoded yet, because a newer one may replace it.
     waiting: Option<ReceivedFrame>,
+    /// A frame that lacks its residuals, with its bytes: nothing can be drawn from the decoder until it has them.
+    incomplete: Option<(Decoded, Bytes)>,
     /// The last decoded frame, while it is not shown or more of it may arrive.
     last: Option<Decoded>,
     /// Pictures of frames before it.
@@ -117,14 +120,40 @@ impl Playout {
     /// # Errors
     /// If this frame and too many before it cannot be decoded.
     pub fn handle_frame(&mut self, now: Duration, frame: ReceivedFrame) -> Result<(), PlayError> {
+        if self.handle_frame_to_complete(now, frame)? {
+            self.complete();
+        }
+        Ok(())
+    }
+
+    /// As [`Playout::handle_frame`], but leaves the residuals of a frame of video to another worker, which decodes them
+    /// with a [`FrameResidualDecoder`](nestcast_codec::FrameResidualDecoder). Returns whether the frame now waits for
+    /// [`Playout::handle_residuals`].
+    ///
+    /// # Errors
+    /// As [`Playout::handle_frame`].
+    pub fn handle_frame_to_complete(&mut self, now: Duration, frame: ReceivedFrame) -> Result<bool, PlayError> {
+        self.complete();
         self.settle(now);
         if self.is_video() {
-            return self.decode(now, frame);
+            self.begin(now, frame)?;
+            return Ok(self.incomplete.is_some());
         }
         if self.decoding.is_some() && self.waiting.replace(frame).is_some() {
             self.stats.undecoded += 1;
         }
-        Ok(())
+        Ok(false)
+    }
+
+    /// Completes the frame that waits with these residuals, in exchange for others that nobody needs any more. Without
+    /// residuals, or if they are of another frame, it decodes them itself.
+    pub fn handle_residuals(&mut self, residuals: Option<&mut FrameResiduals>) {
+        if let (Some(residuals), Some(decoding)) = (residuals, &mut self.decoding)
+            && decoding.complete_with(residuals)
+        {
+            self.last = self.incomplete.take().map(|(frame, _)| frame);
+        }
+        self.complete();
     }
 
     /// Takes more bytes of the last still picture. It ignores them if that picture is not on the screen.
@@ -191,20 +220,21 @@ impl Playout {
             (last.is_new, last.is_due) = (false, false);
             return self.show(now, frame);
         }
-        if !self.has_screen() || now < self.deadline.at() {
+        if !self.can_repeat() || now < self.deadline.at() {
             return Ok(None);
         }
         self.deadline.handle_missed(now);
         self.show_missing()
     }
 
-    /// Returns when to call [`Playout::handle_time`] even without input; `None` while there is no picture to repeat.
+    /// Returns when to call [`Playout::handle_time`] even without input; `None` while there is no picture to repeat, or
+    /// a frame waits for its residuals.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Duration> {
         if self.waiting.is_some() {
             return Some(Duration::ZERO);
         }
-        self.next_frame_at().or_else(|| self.has_screen().then(|| self.deadline.at()))
+        self.next_frame_at().or_else(|| self.can_repeat().then(|| self.deadline.at()))
     }
 
     /// Returns when the next frame is to be shown, if one is decoded. A caller that decodes slowly shows it before it
@@ -274,8 +304,8 @@ impl Playout {
     }
 
     /// Returns whether there is a picture to conceal from, or to repeat.
-    const fn has_screen(&self) -> bool {
-        self.decoding.is_some() && self.picture.is_some()
+    const fn can_repeat(&self) -> bool {
+        self.decoding.is_some() && self.picture.is_some() && self.incomplete.is_none()
     }
 
     /// Notes that the last decoded frame is ready.
@@ -291,20 +321,33 @@ impl Playout {
     }
 
     fn decode_waiting(&mut self, now: Duration) -> Result<(), PlayError> {
-        self.waiting.take().map_or(Ok(()), |frame| self.decode(now, frame))
+        if let Some(frame) = self.waiting.take() {
+            self.begin(now, frame)?;
+            self.complete();
+        }
+        Ok(())
     }
 
-    /// Decodes a frame, to be shown unless the screen shows a later one.
-    fn decode(&mut self, now: Duration, frame: ReceivedFrame) -> Result<(), PlayError> {
+    /// Completes the frame that waits for residuals, if one does.
+    fn complete(&mut self) {
+        let Some((frame, prefix)) = self.incomplete.take() else { return };
+        if let Some(decoding) = &mut self.decoding {
+            decoding.complete(&prefix);
+        }
+        self.last = Some(frame);
+    }
+
+    /// Begins with a frame, to be shown after it is complete, unless the screen shows a later one.
+    fn begin(&mut self, now: Duration, frame: ReceivedFrame) -> Result<(), PlayError> {
         self.keep_last(now, frame.header.captured)?;
         let is_video = self.is_video();
         let (Some(decoding), Some(announced)) = (&mut self.decoding, &self.announced) else { return Ok(()) };
         let ReceivedFrame { header, prefix, first, shown } = frame;
-        if let Err(why) = decoding.decode(announced.size, &prefix) {
+        if let Err(why) = decoding.begin(announced.size, &prefix) {
             return self.refuse(header.id, why);
         }
         let is_due = self.concealment.handle_decoded(header.id, header.captured) || !is_video;
-        self.last = Some(Decoded {
+        let frame = Decoded {
             id: header.id,
             captured: header.captured,
             bytes: prefix.len(),
@@ -313,7 +356,8 @@ impl Playout {
             is_new: true,
             is_due,
             timing: None,
-        });
+        };
+        (self.last, self.incomplete) = (None, Some((frame, prefix)));
         Ok(())
     }
 

@@ -5,7 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use nestcast_codec::{Format, Model, Picture, Size, VideoDecoder, Ycbcr};
+use nestcast_codec::{
+    DecodedPart, Format, FrameResidualDecoder, FrameResiduals, Model, Picture, Size, VideoDecoder, Ycbcr,
+};
 
 use crate::clips::{self, CLIPS, Clip};
 use crate::reference::{Head, StoredVideo, VideoReference};
@@ -59,8 +61,7 @@ pub fn rows(clip: &Clip) -> Vec<Row> {
 }
 
 /// Decodes a stored video of which `counts` bytes of each frame arrive: floor and enhanced picture by the reference
-/// decoder, the shown frame by both.
-/// frame by both.
+/// decoder, the shown frame by both, and by a decoder that gets the residuals from another one.
 ///
 /// # Panics
 /// If one of them refuses it, or they show different frames.
@@ -72,17 +73,28 @@ pub fn decode(tables: &[u8], stored: &[u8], run: &str, counts: &[usize]) -> Vec<
     // Every loop has its own decoders.
     let reference = || VideoReference::new(tables, tables, video.width, video.height).expect("valid tables");
     let renditions = video.renditions.len().max(1);
-    let mut decoders: Vec<_> =
-        (0..renditions).map(|_| (reference(), VideoDecoder::new(model.clone(), size, 1))).collect();
+    let decoder = || VideoDecoder::new(model.clone(), size, 1);
+    let mut decoders: Vec<_> = (0..renditions).map(|_| (reference(), decoder(), decoder())).collect();
+    let mut residuals = FrameResidualDecoder::new(model.clone(), size, 1);
+    let (mut made, mut taken) = (FrameResiduals::default(), FrameResiduals::default());
     let mut picture = Picture::zero(size, Format::planar(Ycbcr::BT601, video.bits));
     let mut rows = Vec::new();
     for (frame, (bytes, &count)) in video.frames.iter().zip(counts).enumerate() {
-        let (reference, decoder) = &mut decoders[frame % renditions];
+        let (reference, decoder, halved) = &mut decoders[frame % renditions];
         reference.decode(&bytes[..count]).expect("a valid frame");
         decoder.decode(&bytes[..count]).expect("a valid frame");
         decoder.render_into(&mut picture).expect("its size and format");
         let shown = if video.bits > 8 { reference.shown_deep(video.bits.into()) } else { reference.shown() };
         assert!(shown == picture.samples(), "{run}, frame {frame}: the codec shows another frame");
+        let is_there = residuals.decode(&bytes[..count], &mut made).expect("a valid frame");
+        assert_eq!(is_there, halved.predict(&bytes[..count]).expect("a valid frame") > DecodedPart::Nothing);
+        if is_there {
+            taken.room(made.numbers().len()).copy_from_slice(made.numbers());
+            halved.complete_with(&mut taken).expect("residuals of this frame");
+        }
+        let mut again = Picture::zero(size, picture.format());
+        halved.render_into(&mut again).expect("its size and format");
+        assert!(picture == again, "{run}, frame {frame}: in two halves it is another frame");
         let digests =
             [digest(&reference.floor()), digest(&reference.enhancement_reference()), sha256(picture.samples())];
         rows.push(Row { run: run.to_owned(), frame, bytes: count, digests });

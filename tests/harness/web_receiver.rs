@@ -178,7 +178,7 @@ impl Driver {
     fn show(&mut self) -> Result<bool, ScreenError> {
         let mail = self.network.take_mail();
         if !mail.is_empty() {
-            let mut presented = self.screen.handle_mail(now(), mail)?;
+            let mut presented = self.screen.handle_mail(now(), mail, false)?;
             while let Presented::Wants(wanted) = presented {
                 let video = || [tables::VIDEO_KEY, tables::VIDEO_RESIDUAL].concat();
                 let bytes = if wanted == Wanted::Video { video() } else { tables::PHOTO.to_vec() };

@@ -1,7 +1,9 @@
 // Draws pictures from the module's memory onto a canvas, and converts each sample as `nestcast decode` does. WebGL2
 // does the same integer arithmetic; on a 2D canvas, the module itself converts.
 
-const [GREY, , LIMITED] = [0, 1, 2];
+const GREY = 0;
+// The first of the formats that are YCbCr.
+export const LIMITED = 2;
 // The luma of black, and the factors for luma and colour differences, in 1/65536.
 const FACTORS = { limited: [16, 76309, 74607], full: [0, 65536, 65536] };
 // Factors for red from Cr, green from Cb and Cr, and blue from Cb (ITU-R BT.601-7, section 2.5; ITU-R BT.709-6, section 3).

@@ -29,6 +29,8 @@ export interface FrameDetail {
   receiving: number;
   /** Milliseconds that decoding took. */
   decoding: number;
+  /** Workers that decoded it: 2 for large video, where the device has more than one processor. */
+  workers: number;
   /** With the attribute `checks`: the canvas, as red, green, blue and 255 for each pixel. */
   pixels?: Uint8Array;
 }

@@ -1,12 +1,14 @@
 // The workers of a viewer. The page starts this file once as "network", which moves bytes between WebTransport and the
 // session, and once as "screen", which decodes and draws. So decoding never delays the network. For a file, it starts
-// "screen" alone. The WebAssembly module decides what to do; `web/src/exports.rs` describes its functions.
+// "screen" alone. For large video, the screen starts this file as "halves", which decodes half of each frame. The
+// WebAssembly module decides what to do; `web/src/exports.rs` describes its functions.
 
+import * as halves from './halves.js';
 import * as painters from './painter.js';
 import * as relays from './relay.js';
 
-const [NOTHING, FAILED, SAY, WELCOME, STOP, CLOSE, PICTURE, WANTS_PHOTO, WANTS_VIDEO, SOUND, START, SETUP, REQUEST, WRITE, LEAVE, CATALOG, UNUSABLE] =
-  Array(17).keys();
+const [NOTHING, FAILED, SAY, WELCOME, STOP, CLOSE, PICTURE, WANTS_PHOTO, WANTS_VIDEO, SOUND, START, SETUP, REQUEST, WRITE, LEAVE, CATALOG, UNUSABLE, WANTS_RESIDUALS] =
+  Array(18).keys();
 // Samples of a packet of sound, at 48 kHz.
 const [PACKET_SAMPLES, SAMPLE_RATE] = [960, 48_000];
 // Milliseconds: for an attempt to connect, between two attempts (least and most), and for a connection to count as
@@ -14,6 +16,9 @@ const [PACKET_SAMPLES, SAMPLE_RATE] = [960, 48_000];
 const [ATTEMPT_MS, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, STEADY_MS, STATS_MS] = [10_000, 250, 5_000, 5_000, 1_000];
 // A sender waits 3 s for the first message. A connection that waited longer than this for the module is replaced.
 const SILENT_MS = 2_000;
+// Messages with mail that the screen may have at a time, alone and with another worker. That one begins with the next
+// frame before the screen has ended this one.
+const [MAILS_ALONE, MAILS_SHARED] = [1, 2];
 // Pauses are longer by up to this share, so that viewers that lost their sender together do not reconnect together.
 const JITTER = 0.5;
 
@@ -246,10 +251,12 @@ class Connection {
 
 class Network {
   constructor({ port }) {
-    Object.assign(this, { port, isScreenBusy: false, connections: 0, bytes: 0, rtt: null });
+    Object.assign(this, { port, copies: null, mails: 0, answered: 0, connections: 0, bytes: 0, rtt: null });
     this.loaded = new Promise((resolve) => (this.load = resolve));
     port.onmessage = ({ data }) => {
-      this.isScreenBusy = false;
+      // From now on another worker gets a copy of the mail, or none does.
+      if (data.copies !== undefined) return (this.copies = data.copies);
+      this.answered++;
       if (this.connection?.number === data.connection) this.connection.answer(data);
       // Its mail had to wait for that of the connection before.
       else this.connection?.drive();
@@ -299,11 +306,12 @@ class Network {
   }
 
   // Hands over the mail that waits, unless the screen is still busy with the mail before.
-  sendMail({ number, ahead }) {
-    if (this.isScreenBusy || this.wasm.x.network_mail() === 0) return;
-    this.isScreenBusy = true;
-    const mail = this.wasm.output();
-    this.port.postMessage({ mail, ahead, connection: number }, [mail.buffer]);
+  sendMail({ number: connection, ahead }) {
+    const most = this.copies ? MAILS_SHARED : MAILS_ALONE;
+    if (this.mails - this.answered >= most || this.wasm.x.network_mail() === 0) return;
+    const [mail, number] = [this.wasm.output(), ++this.mails];
+    this.copies?.postMessage({ mail, number });
+    this.port.postMessage({ mail, number, isShared: this.copies !== null, ahead, connection }, [mail.buffer]);
   }
 
   async report() {
@@ -321,7 +329,8 @@ class Network {
 
 class Screen {
   constructor({ canvas, renderer, checks, port }) {
-    Object.assign(this, { canvas, checks, port, ahead: 0, decoding: 0, playing: 0, opening: Promise.resolve() });
+    const idle = Promise.resolve();
+    Object.assign(this, { canvas, checks, port, ahead: 0, decoding: 0, playing: 0, opening: idle, reading: idle });
     this.loaded = new Promise((resolve) => (this.load = resolve));
     // A broadcast needs them as soon as the sender has answered. Making the painter stops this worker for a while.
     if (port) this.tables = { [WANTS_VIDEO]: fetchTables(WANTS_VIDEO) };
@@ -330,12 +339,14 @@ class Screen {
 
   // Begins once the module is there. The painter did not wait for it.
   begin(module) {
+    this.module = module;
     this.wasm = new Module(module);
     this.x = this.painter.exports = this.wasm.x;
     this.load();
     const { port } = this;
     if (!port) return;
-    port.onmessage = ({ data }) => this.mail(data).catch((error) => this.fail(error.message));
+    const read = (data) => this.mail(data).catch((error) => this.fail(error.message));
+    port.onmessage = ({ data }) => (this.reading = this.reading.then(() => read(data)));
     setInterval(() => this.report(), STATS_MS);
   }
 
@@ -361,14 +372,15 @@ class Screen {
     return result;
   }
 
-  async mail({ mail, ahead, connection }) {
+  async mail({ mail, number, isShared, ahead, connection }) {
     this.ahead = ahead;
     await this.showFirst();
     this.wasm.put(mail);
     const resume = () => this.x.screen_resume(clock());
-    for (let first = () => this.x.screen_mail(clock()); ; first = resume) {
+    for (let first = () => this.x.screen_mail(clock(), isShared ? 1 : 0); ; first = resume) {
       const began = performance.now();
-      await this.withTables(first, resume);
+      const isPredicted = (await this.withTables(first, resume)) === WANTS_RESIDUALS;
+      this.workers = isPredicted && (await this.complete(number)) ? 2 : 1;
       this.decoding = performance.now() - began;
       // From a connection's first mail on, pictures are its own.
       this.connection = connection;
@@ -378,6 +390,31 @@ class Screen {
     this.playSound();
     this.present(this.x.screen_time(clock()));
     this.port.postMessage({ connection, readiness: this.x.screen_readiness(), undecoded: this.x.screen_undecoded() });
+  }
+
+  // Completes the predicted frame with what the other worker made of it, and returns whether it made something. If not,
+  // the module decodes it all.
+  async complete(mail) {
+    const [frame] = this.wasm.numbers();
+    const residuals = await this.residuals.of(mail, frame);
+    if (residuals) {
+      const { buffer, bytes } = residuals;
+      const at = this.x.screen_residuals(bytes);
+      new Uint8Array(this.x.memory.buffer, at, bytes).set(new Uint8Array(buffer, 0, bytes));
+      this.residuals.reuse(residuals);
+    }
+    this.x.screen_complete(residuals ? 1 : 0);
+    return residuals !== undefined;
+  }
+
+  // Shares large video with another worker, from its first picture on.
+  async share(width, height) {
+    const size = `${width} ${height}`;
+    if (this.shared === size || !halves.areWorthwhile(width, height)) return;
+    this.shared = size;
+    if (this.residuals) return this.residuals.open(width, height);
+    const tables = await this.tables[WANTS_VIDEO];
+    this.residuals ??= new halves.Residuals(this.module, tables, [width, height], this.port);
   }
 
   // Decodes the sound that is due soon, and hands it to the page. The page hears nothing where a packet is missing.
@@ -429,8 +466,8 @@ class Screen {
       const [id, isConcealed, captured, bytes, full, receiving] = numbers;
       if (id >= 0) {
         this.upload(numbers);
-        const { decoding, connection } = this;
-        this.shown = { id, concealed: isConcealed === 1, captured, bytes, full, receiving, decoding, connection };
+        const { decoding, workers, connection } = this;
+        this.shown = { id, concealed: isConcealed === 1, captured, bytes, full, receiving, decoding, workers, connection };
         this.drawing ??= requestAnimationFrame(() => this.draw());
       }
     }
@@ -446,6 +483,7 @@ class Screen {
       Object.assign(this.canvas, { width, height });
       postMessage({ size: { width, height } });
     }
+    if (this.port && format >= painters.LIMITED) this.share(width, height);
     this.painter.upload(address, width, height, format);
   }
 
@@ -539,6 +577,8 @@ async function fetchTables(wanted) {
 
 let worker;
 self.onmessage = ({ data }) => {
-  if (data.start) worker = data.start === 'network' ? new Network(data) : new Screen(data);
+  if (data.start === 'network') worker = new Network(data);
+  else if (data.start === 'screen') worker = new Screen(data);
+  else if (data.start === 'halves') worker = new halves.Halves(new Module(data.module), data);
   else worker.handle(data);
 };

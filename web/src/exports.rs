@@ -13,7 +13,7 @@ use nestcast_proto::{Code, Hello, Start};
 use nestcast_relayed::Version;
 use nestcast_relayed::catalog::Entry;
 
-use self::state::{REPLY_NOTHING, REPLY_PICTURE, REPLY_SOUND, State, wants, whole, with};
+use self::state::{REPLY_NOTHING, REPLY_PICTURE, REPLY_RESIDUALS, REPLY_SOUND, State, wants, whole, with};
 use crate::file::{Content, File};
 use crate::milliseconds::{duration, milliseconds};
 use crate::network::Network;
@@ -228,11 +228,12 @@ exports! {
         set.map_or_else(|why| state.fail(&why), |()| REPLY_NOTHING)
     }
 
-    /// In: mail. Returns `REPLY_WANTS_PHOTO`, `REPLY_WANTS_VIDEO`, `REPLY_NOTHING` or `REPLY_FAILED` (out: why). While
-    /// `screen_has_mail`, call `screen_resume`, and then `screen_time`.
-    fn screen_mail(state, now: f64) -> u32 {
+    /// In: mail. Returns `REPLY_WANTS_PHOTO`, `REPLY_WANTS_VIDEO`, `REPLY_WANTS_RESIDUALS` (numbers: frame; call
+    /// `screen_complete`), `REPLY_NOTHING` or `REPLY_FAILED` (out: why). While `screen_has_mail`, call `screen_resume`, and
+    /// then `screen_time`. `is_shared` is 1 if a worker that decodes residuals has the same mail.
+    fn screen_mail(state, now: f64, is_shared: u32) -> u32 {
         let mail = Bytes::from(state.input());
-        let presented = state.screen.handle_mail(now, mail);
+        let presented = state.screen.handle_mail(now, mail, is_shared == 1);
         state.presented(presented)
     }
 
@@ -240,6 +241,39 @@ exports! {
     fn screen_resume(state, now: f64) -> u32 {
         let presented = state.screen.resume(now);
         state.presented(presented)
+    }
+
+    /// Makes room for so many bytes of residuals, and returns its address.
+    fn screen_residuals(state, bytes: usize) -> *mut i16 {
+        state.residuals.room(bytes / size_of::<i16>()).as_mut_ptr()
+    }
+
+    /// Completes the predicted frame: 1, with the residuals that are there; 0, without any.
+    fn screen_complete(state, is_given: u32) {
+        state.screen.complete((is_given == 1).then_some(&mut state.residuals));
+    }
+
+    /// See [`Halves::open`](crate::Halves::open), after `load_tables`.
+    fn halves_open(state, width: u32, height: u32) {
+        if let Ok(model) = state.tables.video() {
+            state.halves.open(model, [width, height]);
+        }
+    }
+
+    /// In: a copy of mail for the screen.
+    fn halves_mail(state) {
+        let mail = Bytes::from(state.input());
+        // The screen reports broken mail.
+        let _ = state.halves.handle_mail(mail);
+    }
+
+    /// Returns `REPLY_RESIDUALS` (numbers: frame, address, bytes), or `REPLY_NOTHING` after the last frame.
+    fn halves_next(state) -> u32 {
+        let Some(frame) = state.halves.poll(&mut state.residuals) else { return REPLY_NOTHING };
+        let numbers = state.residuals.numbers();
+        let (address, bytes) = (numbers.as_ptr().addr() as f64, size_of_val(numbers) as f64);
+        state.set(&[frame as f64, address, bytes]);
+        REPLY_RESIDUALS
     }
 
     /// See [`Screen::has_mail`].

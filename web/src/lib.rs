@@ -4,6 +4,7 @@
 //! ```text
 //! worker "network"   WebTransport -> Network (ReceiverSession) -> mail
 //! worker "screen"    mail -> Screen (Playout) -> picture -> WebGL2 or 2D canvas
+//! worker "halves"    the same mail -> Halves -> residuals of frames for the screen; of large video alone
 //! ```
 //!
 //! Each worker instantiates the module once. Mail is bytes, so that the page can pass it from one worker to the other.
@@ -14,6 +15,7 @@
 mod file;
 #[cfg(not(target_family = "wasm"))]
 mod files;
+mod halves;
 mod mail;
 mod milliseconds;
 mod network;
@@ -28,6 +30,7 @@ mod exports;
 pub use file::{Content, File, FileError};
 #[cfg(not(target_family = "wasm"))]
 pub use files::{PAGE_FILES, StaticFile, write_files};
+pub use halves::Halves;
 pub use mail::{Mail, MailError, Record};
 pub use network::Network;
 pub use screen::{Presented, Screen, ScreenError, Shown};

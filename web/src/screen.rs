@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use nestcast_codec::{Decoder, Linear};
+use nestcast_codec::{Decoder, FrameResiduals, Linear};
 use nestcast_player::{
     Announcement, Decoding, LatencyError, Picture, PlayError, PlayStats, Playout, Present, SoundContent, SoundMode,
 };
@@ -39,6 +39,8 @@ pub enum Presented {
     Nothing,
     /// These tables must be loaded first: call [`Screen::handle_tables`], then [`Screen::resume`].
     Wants(Wanted),
+    /// The frame of this number is predicted: call [`Screen::complete`], then [`Screen::resume`].
+    WantsResiduals(u64),
     /// A picture.
     Picture(Shown),
 }
@@ -75,6 +77,8 @@ pub struct Screen {
     tables: Tables,
     playout: Playout,
     waiting: VecDeque<Record>,
+    /// Whether another worker decodes the residuals of this mail's frames.
+    is_shared: bool,
     /// Whether the sender that was announced last can be decoded; `None` until it is known.
     readiness: Option<bool>,
 }
@@ -89,12 +93,12 @@ impl Screen {
     }
 
     /// Processes mail up to the first frame. If [`Screen::has_mail`], call [`Screen::resume`] for the rest, and then
-    /// [`Screen::handle_time`].
+    /// [`Screen::handle_time`]. If the mail `is_shared` with a worker that decodes residuals, frames wait for those.
     ///
     /// # Errors
     /// If the screen can show nothing more.
-    pub fn handle_mail(&mut self, now: f64, mail: Bytes) -> Result<Presented, ScreenError> {
-        self.waiting = Mail::open(mail)?.into();
+    pub fn handle_mail(&mut self, now: f64, mail: Bytes, is_shared: bool) -> Result<Presented, ScreenError> {
+        (self.waiting, self.is_shared) = (Mail::open(mail)?.into(), is_shared);
         self.resume(now)
     }
 
@@ -121,6 +125,13 @@ impl Screen {
                         }
                     }
                 }
+                Record::Frame(frame) if self.is_shared => {
+                    let id = frame.header.id;
+                    if self.playout.handle_frame_to_complete(moment, frame)? {
+                        return Ok(Presented::WantsResiduals(id));
+                    }
+                    break;
+                }
                 Record::Frame(frame) => {
                     self.playout.handle_frame(moment, frame)?;
                     // The next call says when it was decoded.
@@ -132,6 +143,11 @@ impl Screen {
             }
         }
         Ok(Presented::Nothing)
+    }
+
+    /// Completes the frame that is predicted, with these residuals; without any it decodes them itself.
+    pub fn complete(&mut self, residuals: Option<&mut FrameResiduals>) {
+        self.playout.handle_residuals(residuals);
     }
 
     /// Returns whether there is mail that is not processed.

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_codec::{
-    Bitrate, CodedFrame, Format, FrameRate, Picture, Population, Size, VideoDecoder, VideoEncoder, VideoModel,
+    Bitrate, CodedFrame, Format, FrameRate, FrameResiduals, Picture, Population, Size, VideoDecoder, VideoEncoder, VideoModel,
     VideoSettings, Ycbcr, tables,
 };
 use nestcast_proto::{
     BroadcastName, Clock, Code, FrameHeader, MAX_FRAME, Message, PackageHash, RandomAccessRequest, StreamHead, Video,
     Welcome,
 };
-use nestcast_web::{Network, Presented, Screen, Step, Tables, Wanted};
+use nestcast_web::{Halves, Network, Presented, Screen, Step, Tables, Wanted};
 
 const NOW: f64 = 1_795_000_000_000.0;
 const FORMAT: Format = Format::Ycbcr420(Ycbcr::BT601);
@@ -86,7 +86,7 @@ fn the_screen_asks_for_tables_once_and_shows_what_the_native_decoder_does() {
     let mut screen = Screen::default();
     assert!(screen.set_latency("soon").is_err() && screen.set_latency("min").is_ok());
     let mail = network.take_mail();
-    let presented = screen.handle_mail(NOW, mail).expect("mail");
+    let presented = screen.handle_mail(NOW, mail, false).expect("mail");
     assert_eq!((presented, screen.poll_readiness()), (Presented::Wants(Wanted::Video), None));
     let tables = [tables::VIDEO_KEY, tables::VIDEO_RESIDUAL].concat();
     screen.handle_tables(Wanted::Video, &tables).expect("tables");
@@ -104,7 +104,7 @@ fn the_screen_asks_for_tables_once_and_shows_what_the_native_decoder_does() {
         }
         network.handle_stream_end(now, number, true);
         assert_eq!(network.poll(now), None);
-        assert_eq!(screen.handle_mail(now, network.take_mail()).expect("a frame"), Presented::Nothing);
+        assert_eq!(screen.handle_mail(now, network.take_mail(), false).expect("a frame"), Presented::Nothing);
         assert!(!screen.has_mail());
         let presented = screen.handle_time(now).expect("a frame");
         let Presented::Picture(shown) = presented else { panic!("{presented:?}") };
@@ -124,9 +124,54 @@ fn the_screen_asks_for_tables_once_and_shows_what_the_native_decoder_does() {
 }
 
 #[test]
+fn two_workers_that_share_frames_show_what_the_native_decoder_does() {
+    let (mut network, mut screen) = welcomed(size());
+    screen.set_latency("min").expect("a latency");
+    screen.handle_mail(NOW, network.take_mail(), false).expect("a welcome");
+    network.handle_ready(NOW);
+    let (mut halves, mut made, mut taken) = (Halves::default(), FrameResiduals::default(), FrameResiduals::default());
+    halves.open(VideoModel::built_in(), [96, 64]);
+    let mut native = VideoDecoder::new(VideoModel::built_in(), size(), 1);
+    let mut expected = Picture::zero(size(), FORMAT);
+    let mut now = NOW;
+    for (id, frame) in frames(9).iter().enumerate() {
+        let (id, length) = (id as u64, frame.bytes.len().min(frame.base + 200 * (id % 3)));
+        let number = network.handle_opened();
+        network.handle_stream_bytes(now, number, Bytes::from(stream(id, frame, length)));
+        network.handle_stream_end(now, number, true);
+        assert_eq!(network.poll(now), None);
+        let mail = network.take_mail();
+        halves.handle_mail(mail.clone()).expect("a frame");
+        assert_eq!(screen.handle_mail(now, mail, true).expect("a frame"), Presented::WantsResiduals(id));
+        // Before it is complete, no time has anything to show.
+        assert_eq!(screen.handle_time(now + 1e3).expect("it waits"), Presented::Nothing);
+        assert_eq!((halves.poll(&mut made), halves.poll(&mut taken)), (Some(id), None));
+        match id {
+            // The other worker did not do its half, or did it of other bytes.
+            3 => screen.complete(None),
+            5 => screen.complete(Some(&mut taken)),
+            _ => {
+                taken.room(made.numbers().len()).copy_from_slice(made.numbers());
+                screen.complete(Some(&mut taken));
+            }
+        }
+        let presented = screen.handle_time(now).expect("a frame");
+        let Presented::Picture(shown) = presented else { panic!("frame {id}: {presented:?}") };
+        assert_eq!((shown.id, shown.bytes[0]), (Some(id), length as u64));
+        native.decode(&frame.bytes[..length]).expect("a frame");
+        native.render_into(&mut expected).expect("the shape fits");
+        assert_eq!(screen.picture(), Some(&expected), "frame {id}");
+        now += 1e3 / 30.0;
+    }
+    // Of a size that nobody shows it decodes nothing.
+    halves.open(VideoModel::built_in(), [16384, 16384]);
+    assert_eq!(halves.poll(&mut made), None);
+}
+
+#[test]
 fn a_frame_that_cannot_be_decoded_lets_the_viewer_ask_for_one_to_begin_with() {
     let (mut network, mut screen) = welcomed(size());
-    screen.handle_mail(NOW, network.take_mail()).expect("a welcome");
+    screen.handle_mail(NOW, network.take_mail(), false).expect("a welcome");
     network.handle_ready(NOW);
     let frames = frames(3);
     let mut now = NOW;
@@ -139,7 +184,7 @@ fn a_frame_that_cannot_be_decoded_lets_the_viewer_ask_for_one_to_begin_with() {
         network.handle_stream_bytes(now, number, Bytes::from(stream(id, &frame, length)));
         network.handle_stream_end(now, number, true);
         assert_eq!(network.poll(now), None);
-        screen.handle_mail(now, network.take_mail()).expect("a frame");
+        screen.handle_mail(now, network.take_mail(), false).expect("a frame");
         screen.handle_time(now).expect("it goes on");
         let undecoded = screen.poll_undecoded();
         assert_eq!((undecoded, screen.poll_undecoded()), (Some(id).filter(|_| is_lost), None), "frame {id}");
@@ -159,7 +204,7 @@ fn other_tables_and_pictures_that_are_too_large_are_refused_before_memory_is_tak
     let photo = Tables::default();
     assert!(nestcast_web::File::open(Bytes::from_static(b"nst"), &photo).is_err_and(|wanted| wanted == Wanted::Photo));
     let (mut network, mut screen) = welcomed(Size::new(16384, 16384).expect("a valid size"));
-    let refused = screen.handle_mail(NOW, network.take_mail()).expect_err("too large").to_string();
+    let refused = screen.handle_mail(NOW, network.take_mail(), false).expect_err("too large").to_string();
     assert!(refused.contains("268435456 pixels"), "{refused}");
     let (mut network, mut screen) =
         (Network::new(NOW, Network::hello(b"", 0, BroadcastName::default())), Screen::default());
@@ -170,7 +215,7 @@ fn other_tables_and_pictures_that_are_too_large_are_refused_before_memory_is_tak
     network.handle_control_bytes(&Message::Welcome { version: 1, welcome: other }.encode());
     network.handle_control_bytes(&Message::Clock(Clock { micros: 1 }).encode());
     while network.poll(NOW).is_some() {}
-    screen.handle_mail(NOW, network.take_mail()).expect("a welcome");
+    screen.handle_mail(NOW, network.take_mail(), false).expect("a welcome");
     assert_eq!(screen.poll_readiness(), Some(false));
 }
 
@@ -191,7 +236,7 @@ fn damaged_frames_and_hostile_streams_break_neither_half() {
     let mut violations = 0;
     for _ in 0..60 {
         let (mut network, mut screen) = welcomed(size());
-        screen.handle_mail(NOW, network.take_mail()).expect("a welcome");
+        screen.handle_mail(NOW, network.take_mail(), false).expect("a welcome");
         network.handle_ready(NOW);
         let mut now = NOW;
         for id in 0..30 {
@@ -210,7 +255,7 @@ fn damaged_frames_and_hostile_streams_break_neither_half() {
                 violations += usize::from(matches!(step, Step::Close { code: Code::Violation, .. }));
             }
             // An error may end it; a panic must not.
-            let mut is_broken = screen.handle_mail(now, network.take_mail()).is_err();
+            let mut is_broken = screen.handle_mail(now, network.take_mail(), false).is_err();
             while !is_broken && screen.has_mail() {
                 is_broken = screen.resume(now).is_err();
             }

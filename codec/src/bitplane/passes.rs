@@ -223,42 +223,39 @@ impl CodingPass<'_> {
         coder: &mut C,
     ) -> Option<()> {
         let mut unknown = self.unknown_around(block, here);
-        if !C::WRITES_BITS {
+        loop {
+            // The run that is not zero: that in which the coder starved, or the one found below.
             self.end_run(block, here, &mut unknown, within, coder)?;
-        }
-        let mut left = block.undecided();
-        while left != 0 {
-            // A coefficient or a run: which one is unpredictable, so there is no branch on it until there is a one.
-            let bit = left.trailing_zeros();
-            let one = 1 << bit;
-            let row = 0xFF << (bit & !7);
-            let mask = select_unpredictable(unknown & one != 0, left & unknown & row, one);
-            let context = if C::USES_CONTEXTS {
-                let must_hold_one = block.must_hold_one();
-                let of_run = self.map.class.zero_run(mask.count_ones(), must_hold_one);
-                let of_one = self.significance_context(here, bit, must_hold_one);
-                select_unpredictable(mask == one, of_one, of_run)
-            } else {
-                0
-            };
-            if mask == one {
-                coder.about(self.map.index, here.coefficient(bit));
-            }
-            if !coder.code::<RATE_1_IN_32>(self.probabilities, context, here.ones & mask != 0)? {
+            let mut left = block.undecided();
+            loop {
+                if left == 0 {
+                    return Some(());
+                }
+                // A coefficient or a run: which one is unpredictable, so there is no branch on it until there is a one.
+                let bit = left.trailing_zeros();
+                let one = 1 << bit;
+                let row = 0xFF << (bit & !7);
+                let mask = select_unpredictable(unknown & one != 0, left & unknown & row, one);
+                let context = if C::USES_CONTEXTS {
+                    let must_hold_one = block.must_hold_one();
+                    let of_run = self.map.class.zero_run(mask.count_ones(), must_hold_one);
+                    let of_one = self.significance_context(here, bit, must_hold_one);
+                    select_unpredictable(mask == one, of_one, of_run)
+                } else {
+                    0
+                };
+                if mask == one {
+                    coder.about(self.map.index, here.coefficient(bit));
+                }
+                if coder.code::<RATE_1_IN_32>(self.probabilities, context, here.ones & mask != 0)? {
+                    // A coefficient is a run of one, which is certain.
+                    (within.run, within.must_hold_one) = (mask, true);
+                    break;
+                }
                 block.visited |= mask;
                 left &= !mask;
-                continue;
             }
-            if mask == one {
-                self.first_one(block, here, bit, within, coder)?;
-                unknown &= !self.reached[(bit & 63) as usize];
-            } else {
-                (within.run, within.must_hold_one) = (mask, true);
-                self.end_run(block, here, &mut unknown, within, coder)?;
-            }
-            left = block.undecided();
         }
-        Some(())
     }
 
     /// Codes the remaining coefficients of a run that is not zero.

@@ -45,6 +45,11 @@ impl<T> Planes420<T> {
         &self.planes
     }
 
+    /// The samples of each plane.
+    pub(crate) fn slices(&self) -> [&[T]; 3] {
+        self.planes.each_ref().map(Vec::as_slice)
+    }
+
     /// The samples of each plane, for writing.
     pub(crate) fn planes_mut(&mut self) -> [&mut [T]; 3] {
         self.planes.each_mut().map(Vec::as_mut_slice)
@@ -52,6 +57,6 @@ impl<T> Planes420<T> {
 }
 
 /// The size of a plane of a picture of `size`.
-pub(super) const fn plane_size(size: Size, plane: usize) -> Size {
+pub(crate) const fn plane_size(size: Size, plane: usize) -> Size {
     if plane == 0 { size } else { size.halved() }
 }

@@ -16,7 +16,7 @@ use crate::video::frame::{CodedFrame, base_reference_alone};
 use crate::video::head::Head;
 use crate::video::model::VideoModel;
 use crate::video::state::State;
-use crate::video::strip::Targets;
+use crate::video::strip::{Targets, synthesise};
 
 /// The least bytes that a sender or a writer should allow a random-access frame. A picture that stays has base layers
 /// of a few bytes, and a slow path carries few in a frame interval; with as few as that, a receiver would begin with a
@@ -99,9 +99,7 @@ impl BaseLayerDecoder {
         let _ = decoder.push(model, &string[..head.base_reference.min(string.len())]);
         let gains = Gains::of_base_reference(*size, &head);
         let reference = Some(state.next_base_reference());
-        let mut targets = Targets { gains: gains.as_ref(), reference, ..Targets::default() };
-        let widths = [size.width(), size.halved().width(), size.halved().width()];
-        decoder.residual(model, |plane, rows| targets.split_off(plane, rows, widths[plane]));
+        synthesise(decoder, model, *size, Targets { gains: gains.as_ref(), reference, ..Targets::default() });
         self.phase = Some(head.phase);
         Ok(true)
     }

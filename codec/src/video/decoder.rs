@@ -17,10 +17,11 @@ use crate::video::ages::Gains;
 use crate::video::concealment::Motion;
 use crate::video::head::Head;
 use crate::video::model::VideoModel;
+use crate::video::residuals::{BASE, ENHANCEMENT, FrameResiduals, SHOWN};
 use crate::video::restoration::{DecodingConditions, Restoration};
 use crate::video::shown::{self, Frame, Picture};
 use crate::video::state::{self, State};
-use crate::video::strip::{NextPlanes, Targets};
+use crate::video::strip::{NextPlanes, Targets, synthesise};
 
 /// Returns the planes of a reference that becomes the sum of its prediction and a residual.
 type NextReference = for<'a> fn(&'a mut State) -> NextPlanes<'a>;
@@ -54,6 +55,9 @@ pub struct VideoDecoder {
     room: Scratch<i32>,
     decoder: ResidualDecoder,
     residual: Planes420<i16>,
+    /// Residuals that another decoder made, and whether the last frame has them.
+    given: FrameResiduals,
+    is_given: bool,
     filter: shown::Memory,
     restoration: Option<Arc<dyn Restoration>>,
     /// Bytes of the bitstream in `residual`; `None` before there is one.
@@ -63,6 +67,8 @@ pub struct VideoDecoder {
     /// The current frame's head, and the bytes of its bitstream.
     head: Option<Head>,
     arrived: usize,
+    /// Whether the current frame is predicted alone.
+    is_predicted: bool,
     /// The positions of the bytes of the base layer and of the enhancement reference.
     positions: [Position; 2],
 }
@@ -91,12 +97,15 @@ impl VideoDecoder {
             side_info: SideInfo::default(),
             room: Scratch::default(),
             residual: Planes420::default(),
+            given: FrameResiduals::default(),
+            is_given: false,
             filter: shown::Memory::default(),
             restoration: None,
             kept: None,
             is_enhancement_reference: false,
             head: None,
             arrived: 0,
+            is_predicted: false,
             positions: [Position(0.0); 2],
         }
     }
@@ -148,6 +157,20 @@ impl VideoDecoder {
     /// [`Error::Corrupt`] if the bytes break the specification; then the picture before stays. [`Error::Limit`] if
     /// frames are larger than agreed.
     pub fn decode(&mut self, frame: &[u8]) -> Result<DecodedPart, Error> {
+        let part = self.predict(frame)?;
+        if part != DecodedPart::Nothing {
+            self.complete(frame);
+        }
+        Ok(part)
+    }
+
+    /// Does the half of [`VideoDecoder::decode`] that needs the frames before: it predicts the next frame. Unless it
+    /// returns [`DecodedPart::Nothing`], call [`VideoDecoder::complete_with`] or [`VideoDecoder::complete`] before
+    /// anything else.
+    ///
+    /// # Errors
+    /// As [`VideoDecoder::decode`].
+    pub fn predict(&mut self, frame: &[u8]) -> Result<DecodedPart, Error> {
         self.begin()?;
         let Some((head, length)) = Head::parse(frame)? else { return Ok(DecodedPart::Nothing) };
         let Some((side, string)) = frame[length..].split_at_checked(head.side) else { return Ok(DecodedPart::Nothing) };
@@ -173,13 +196,44 @@ impl VideoDecoder {
             threads.end(Stage::Predict);
         }
         (self.head, self.arrived, self.kept) = (Some(head), string.len(), None);
-        self.decoder.start(self.state.size, head.planes);
-        self.advance(&head, string);
+        (self.is_predicted, self.is_given) = (true, false);
         Ok(match string.len() {
             count if count >= head.enhancement_reference => DecodedPart::EnhancementReference,
             count if count >= head.base_reference => DecodedPart::Base,
             _ => DecodedPart::Part,
         })
+    }
+
+    /// Decodes the residuals of the frame that [`VideoDecoder::predict`] predicted, and adds them. Does nothing if there
+    /// is no such frame, or if these are fewer bytes than it had.
+    pub fn complete(&mut self, frame: &[u8]) {
+        let start = frame.len().checked_sub(self.arrived);
+        let (Some(head), Some(start)) = (self.head.filter(|_| self.is_predicted), start) else { return };
+        self.is_predicted = false;
+        self.decoder.start(self.state.size, head.planes);
+        self.advance(&head, &frame[start..]);
+    }
+
+    /// Adds the residuals that another worker's [`FrameResidualDecoder`](crate::FrameResidualDecoder) made of the frame
+    /// that [`VideoDecoder::predict`] predicted. Leaves those of an earlier frame in exchange, so that their memory can
+    /// be used again.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if no frame is predicted, or if these are residuals of other bytes; then
+    /// [`VideoDecoder::complete`] still can.
+    pub fn complete_with(&mut self, residuals: &mut FrameResiduals) -> Result<(), Error> {
+        if !self.is_predicted || !residuals.fits(self.size, self.arrived) {
+            return Err(Error::Argument("these are no residuals of the frame that was predicted"));
+        }
+        std::mem::swap(&mut self.given, residuals);
+        (self.is_predicted, self.is_given) = (false, true);
+        let Self { state, given, threads, size, .. } = self;
+        state::sum(state.next_base_reference(), given.planes(*size, BASE), threads);
+        state::sum(state.next_enhancement_reference(), given.planes(*size, ENHANCEMENT), threads);
+        threads.end(Stage::Add);
+        self.is_enhancement_reference = given.number(ENHANCEMENT) == given.number(SHOWN);
+        self.positions = [BASE, ENHANCEMENT].map(|prefix| given.position(prefix));
+        Ok(())
     }
 
     /// Advances the base-layer reference and the enhancement reference.
@@ -211,21 +265,20 @@ impl VideoDecoder {
         let reference = reference.map(|reference| reference(state));
         if self.kept == Some(count) {
             if let Some(reference) = reference {
-                state::sum(reference, residual, threads);
+                state::sum(reference, residual.slices(), threads);
                 threads.end(Stage::Add);
             }
             return;
         }
-        let widths = [size.width(), size.halved().width(), size.halved().width()];
         let residual = if keeps { residual.planes_mut() } else { Default::default() };
-        let mut targets = Targets { gains: gains.as_ref(), residual, reference, error: None };
-        decoder.residual(model.of(head.key), |plane, rows| targets.split_off(plane, rows, widths[plane]));
+        let targets = Targets { gains: gains.as_ref(), residual, reference, error: None };
+        synthesise(decoder, model.of(head.key), *size, targets);
         self.kept = keeps.then_some(count);
     }
 
     /// Computes the residual of all bytes that arrived, unless the enhancement reference has them all.
     fn make_shown(&mut self, head: &Head) {
-        if !self.is_enhancement_reference {
+        if !self.is_enhancement_reference && !self.is_given {
             self.make(head, self.arrived, Gains::of_enhancement_reference(self.size, head), None, true);
         }
     }
@@ -237,7 +290,7 @@ impl VideoDecoder {
         let Some(head) = self.head else { return Ok(None) };
         self.make_shown(&head);
         let Self { state, residual, is_enhancement_reference, decoder, size, .. } = self;
-        let frame = frame(state, residual, *is_enhancement_reference);
+        let frame = frame(state, residual.slices(), *is_enhancement_reference);
         Ok(Some(shown::Unfiltered::new(frame, decoder, *size)))
     }
 
@@ -298,29 +351,33 @@ impl VideoDecoder {
     fn render(&mut self, mut out: ViewMut<'_>) -> Result<(), TransformError> {
         if let Some(head) = self.head {
             self.make_shown(&head);
-            let Self { model, state, residual, is_enhancement_reference, decoder, filter, threads, .. } = self;
-            let frame = frame(state, residual, *is_enhancement_reference);
+            let shown = if self.is_given {
+                self.filter.take_significance(&self.given, self.size);
+                self.given.position(SHOWN)
+            } else {
+                self.filter.look(&self.decoder, self.size);
+                self.decoder.position()
+            };
+            let Self { model, filter, threads, .. } = self;
+            let residual = if self.is_given { self.given.planes(self.size, SHOWN) } else { self.residual.slices() };
+            let frame = frame(&self.state, residual, self.is_enhancement_reference);
             let table = model.of(head.key).post_filter.as_ref();
             if let Some(restoration) = self.restoration.as_ref().filter(|_| !cfg!(target_family = "wasm")) {
                 if shown::deep_bits(&out).is_some() {
                     return Err(Error::Argument("a restoration makes pictures of 8 bits a sample").into());
                 }
                 let [base_reference, enhancement_reference] = self.positions;
-                let told = DecodingConditions {
-                    key: head.key,
-                    base_reference,
-                    enhancement_reference,
-                    shown: decoder.position(),
-                };
-                let frame = filter.filtered(table, decoder, (frame, self.size), threads, told);
+                let told = DecodingConditions { key: head.key, base_reference, enhancement_reference, shown };
+                let frame = filter.filtered(table, (frame, self.size), threads, told);
                 return restoration.restore(&frame, out);
             }
             if let Some(table) = table {
-                filter.filter(table, decoder, frame, threads, out);
+                filter.filter(table, shown, frame, threads, out);
                 return Ok(());
             }
         }
-        let frame = frame(&self.state, &self.residual, self.is_enhancement_reference);
+        let residual = if self.is_given { self.given.planes(self.size, SHOWN) } else { self.residual.slices() };
+        let frame = frame(&self.state, residual, self.is_enhancement_reference);
         let deep = shown::deep_bits(&out);
         for (component, (predicted, out)) in frame.predicted.planes.iter().zip(&mut out.planes).enumerate() {
             (0..predicted.height).for_each(|y| match deep {
@@ -336,7 +393,7 @@ impl VideoDecoder {
 }
 
 /// Returns the last frame before the filter; grey before the first frame.
-const fn frame<'a>(state: &'a State, residual: &'a Planes420<i16>, is_enhancement_reference: bool) -> Frame<'a> {
+const fn frame<'a>(state: &'a State, residual: [&'a [i16]; 3], is_enhancement_reference: bool) -> Frame<'a> {
     let picture = if is_enhancement_reference {
         Picture::Reference(&state.enhancement_reference)
     } else {

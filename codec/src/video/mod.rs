@@ -19,6 +19,7 @@ mod rendition_encoder;
 pub(crate) mod rendition_rates;
 pub(crate) mod renditions;
 mod renewal;
+pub(crate) mod residuals;
 pub(crate) mod restoration;
 pub(crate) mod settings;
 pub(crate) mod shown;

@@ -265,14 +265,13 @@ impl RenditionEncoder {
         let Self { decoder, coder, state, model, size, .. } = self;
         decoder.follow(model.of(head.key), coder, bytes)?;
         let error = AtomicU64::new(0);
-        let mut targets = Targets {
+        let targets = Targets {
             gains: gains.as_ref(),
             reference: Some(reference(state)),
             error: Some((source.planes()[0].as_slice(), &error)),
             ..Targets::default()
         };
-        let widths = [size.width(), size.halved().width(), size.halved().width()];
-        decoder.residual(model.of(head.key), |plane, rows| targets.split_off(plane, rows, widths[plane]));
+        strip::synthesise(decoder, model.of(head.key), *size, targets);
         Ok(error.into_inner())
     }
 }

@@ -14,6 +14,7 @@ use crate::residual::planes::Planes420;
 use crate::scratch::{Arena, Scratch};
 use crate::simd::widest;
 use crate::transform::Position;
+use crate::video::residuals::FrameResiduals;
 use crate::video::restoration::{DecodedFrame, DecodingConditions};
 use crate::wavelet::strips::Division;
 
@@ -35,7 +36,7 @@ pub(super) enum Picture<'a> {
     /// They are those of the enhancement reference.
     Reference(&'a Reference),
     /// They are the sum of the prediction and a residual.
-    Sum(&'a Planes420<i16>),
+    Sum([&'a [i16]; 3]),
 }
 
 /// A frame before the filter and the filter's other inputs, for its fit.
@@ -71,36 +72,33 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Renders the frame into `out`, filtered by what `decoder` knows of its residual.
+    /// Renders the frame into `out`, filtered by the position that its bytes reach and by the significance that was
+    /// noted.
     pub(super) fn filter(
         &mut self,
         table: &PostFilter,
-        decoder: &ResidualDecoder,
+        position: Position,
         frame: Frame<'_>,
         threads: &Threads,
         mut out: ViewMut<'_>,
     ) {
-        let size = out.size();
-        self.look(decoder, size);
-        let frame = (frame, size);
+        let frame = (frame, out.size());
         match deep_bits(&out) {
-            Some(bits) => self.filter_into(table, decoder.position(), frame, threads, |rows| {
+            Some(bits) => self.filter_into(table, position, frame, threads, |rows| {
                 out.split_off(rows).map(|plane| DeepPlane { plane, bits })
             }),
-            None => self.filter_into(table, decoder.position(), frame, threads, |rows| out.split_off(rows)),
+            None => self.filter_into(table, position, frame, threads, |rows| out.split_off(rows)),
         }
     }
 
-    /// Returns the frame after the filter, if there is one, in its own numbers, and what `decoder` knows of it.
+    /// Returns the frame after the filter, if there is one, in its own numbers, and what is known of it.
     pub(super) fn filtered<'a>(
         &'a mut self,
         table: Option<&PostFilter>,
-        decoder: &ResidualDecoder,
         (frame, size): (Frame<'a>, Size),
         threads: &Threads,
         told: DecodingConditions,
     ) -> DecodedFrame<'a> {
-        self.look(decoder, size);
         let mut filtered = std::mem::take(&mut self.filtered);
         filtered.resize(size);
         let mut planes = filtered.planes_mut();
@@ -149,8 +147,16 @@ impl Memory {
         });
     }
 
-    /// Notes the significant coefficients.
-    fn look(&mut self, decoder: &ResidualDecoder, size: Size) {
+    /// Notes the significant coefficients that another decoder found.
+    pub(super) fn take_significance(&mut self, residuals: &FrameResiduals, size: Size) {
+        for (component, of_blocks) in self.significance.iter_mut().enumerate() {
+            of_blocks.clear();
+            of_blocks.extend(residuals.significance(size, component).iter().map(|mark| mark.to_le_bytes()[0]));
+        }
+    }
+
+    /// Notes the significant coefficients that `decoder` knows.
+    pub(super) fn look(&mut self, decoder: &ResidualDecoder, size: Size) {
         for (component, of_blocks) in self.significance.iter_mut().enumerate() {
             let [width, height] = plane(size, component);
             of_blocks.clear();
@@ -304,7 +310,7 @@ impl PlaneRows for Frame<'_> {
         match self.picture {
             Picture::Reference(reference) => widest!(refine(reference.planes[component].row(y), out)),
             Picture::Sum(residual) => {
-                let residual = &residual.planes()[component][y * out.len()..];
+                let residual = &residual[component][y * out.len()..];
                 widest!(sum(self.predicted.planes[component].row(y), residual, out));
             }
         }
@@ -317,7 +323,7 @@ impl Frame<'_> {
         match self.picture {
             Picture::Reference(reference) => widest!(bytes(reference.planes[component].row(y), out)),
             Picture::Sum(residual) => {
-                let residual = &residual.planes()[component][y * out.len()..];
+                let residual = &residual[component][y * out.len()..];
                 widest!(sum_in_bytes(self.predicted.planes[component].row(y), residual, out));
             }
         }
@@ -328,7 +334,7 @@ impl Frame<'_> {
         match self.picture {
             Picture::Reference(reference) => widest!(deep_samples(reference.planes[component].row(y), bits, out)),
             Picture::Sum(residual) => {
-                let residual = &residual.planes()[component][y * out.len()..];
+                let residual = &residual[component][y * out.len()..];
                 widest!(sum_in_deep_samples(self.predicted.planes[component].row(y), residual, bits, out));
             }
         }
@@ -339,7 +345,7 @@ impl Frame<'_> {
         match self.picture {
             Picture::Reference(reference) => widest!(in_steps(reference.planes[component].row(y), out)),
             Picture::Sum(residual) => {
-                let residual = &residual.planes()[component][y * out.len()..];
+                let residual = &residual[component][y * out.len()..];
                 widest!(sum_in_steps(self.predicted.planes[component].row(y), residual, out));
             }
         }

@@ -12,7 +12,6 @@ use crate::motion::overlap::{self, Kind};
 use crate::motion::reference::{BySource, Leak, Past, Plane, Reference, RowsMut, add, add_to};
 use crate::parallel::{self, Threads};
 use crate::picture::{Size, ViewMut};
-use crate::residual::planes::Planes420;
 use crate::scratch::Scratch;
 use crate::simd::widest;
 use crate::video::shown;
@@ -248,8 +247,8 @@ pub(super) fn with_prediction<'a>(out: &'a mut Reference, predicted: &'a Referen
 }
 
 /// Sets pictures to the sum of their prediction and a residual.
-pub(super) fn sum(out: NextPlanes<'_>, residual: &Planes420<i16>, threads: &Threads) {
-    parallel::for_each(threads, out.into_iter().zip(residual.planes()), |((mut out, predicted), residual)| {
+pub(super) fn sum(out: NextPlanes<'_>, residual: [&[i16]; 3], threads: &Threads) {
+    parallel::for_each(threads, out.into_iter().zip(residual), |((mut out, predicted), residual)| {
         for (y, residual) in residual.chunks_exact(out.width()).enumerate() {
             match predicted {
                 Some(predicted) => widest!(add(predicted.row(y), residual, out.row_mut(y))),

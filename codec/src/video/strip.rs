@@ -4,7 +4,10 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::model::Model;
 use crate::motion::reference::{MAX_SAMPLE, MIN_SAMPLE, Plane, RowsMut, add, add_to};
+use crate::picture::Size;
+use crate::residual::decoder::ResidualDecoder;
 use crate::residual::synthesis::{Fine, Rows};
 use crate::simd::widest;
 use crate::video::ages::{Gain, Gains};
@@ -34,7 +37,7 @@ pub(super) struct Targets<'a> {
 
 impl<'a> Targets<'a> {
     /// Returns the next rows of a plane.
-    pub(super) fn split_off(&mut self, plane: usize, rows: Range<usize>, width: usize) -> Strip<'a> {
+    fn split_off(&mut self, plane: usize, rows: Range<usize>, width: usize) -> Strip<'a> {
         let reference = self.reference.as_mut().map(|planes| {
             let (reference, predicted) = &mut planes[plane];
             (reference.split_off(rows.len()), *predicted)
@@ -50,6 +53,12 @@ impl<'a> Targets<'a> {
             first: rows.start,
         }
     }
+}
+
+/// Makes the residual of the bytes that a decoder got, for these targets.
+pub(super) fn synthesise(decoder: &mut ResidualDecoder, model: &Model, size: Size, mut targets: Targets<'_>) {
+    let widths = [size.width(), size.halved().width(), size.halved().width()];
+    decoder.residual(model, |plane, rows| targets.split_off(plane, rows, widths[plane]));
 }
 
 /// Some rows of a plane.

@@ -80,7 +80,7 @@ impl Switch {
 
     /// Advances their base-layer reference as every decoder does.
     pub(super) fn advance(&mut self, residual: &Planes420<i16>, threads: &Threads) -> &Reference {
-        state::sum(state::with_prediction(&mut self.base_reference, &self.predicted), residual, threads);
+        state::sum(state::with_prediction(&mut self.base_reference, &self.predicted), residual.slices(), threads);
         &self.base_reference
     }
 

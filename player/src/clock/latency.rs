@@ -20,7 +20,7 @@ pub enum Latency {
 
 /// The text is neither `min`, `smooth` nor a number of milliseconds from 0 to 400.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("give min, smooth, or milliseconds from 0 to {}", MAX_FIXED.as_millis())]
+#[error("give min, smooth, or milliseconds from 0 to {}", MAX_FIXED.subsec_millis())]
 pub struct LatencyError;
 
 impl FromStr for Latency {

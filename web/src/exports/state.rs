@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 
 use bytes::Bytes;
-use nestcast_codec::{Format, Matrix, Range, Ycbcr};
+use nestcast_codec::{Format, FrameResiduals, Matrix, Range, Ycbcr};
 use nestcast_proto::{BroadcastName, Start};
 use nestcast_relayed::catalog::Entry;
 
 use super::picture;
 use crate::file::File;
+use crate::halves::Halves;
 use crate::milliseconds::milliseconds;
 use crate::network::Network;
 use crate::screen::{Presented, Screen, ScreenError};
@@ -33,6 +34,8 @@ pub(super) const REPLY_WRITE: u32 = 13;
 pub(super) const REPLY_LEAVE: u32 = 14;
 pub(super) const REPLY_CATALOG: u32 = 15;
 pub(super) const REPLY_UNUSABLE: u32 = 16;
+pub(super) const REPLY_WANTS_RESIDUALS: u32 = 17;
+pub(super) const REPLY_RESIDUALS: u32 = 18;
 
 /// What the functions of one instance of the module share.
 #[derive(Default)]
@@ -47,6 +50,9 @@ pub(super) struct State {
     pub(super) start: Option<Start>,
     pub(super) screen: Screen,
     pub(super) tables: Tables,
+    pub(super) halves: Halves,
+    /// Residuals that are made for another worker, or taken from one.
+    pub(super) residuals: FrameResiduals,
     pub(super) file: Option<File>,
     /// A file whose tables are not loaded yet.
     pub(super) unopened: Bytes,
@@ -132,6 +138,10 @@ impl State {
         match presented {
             Ok(Presented::Nothing) => REPLY_NOTHING,
             Ok(Presented::Wants(wanted)) => wants(wanted),
+            Ok(Presented::WantsResiduals(frame)) => {
+                self.set(&[frame as f64]);
+                REPLY_WANTS_RESIDUALS
+            }
             Ok(Presented::Picture(shown)) => {
                 let id = shown.id.map_or(-1.0, |id| id as f64);
                 let [bytes, full] = shown.bytes.map(|bytes| bytes as f64);
