@@ -3,30 +3,35 @@
 // can begin before it is.
 
 const RESIDUALS = 18;
-// Pixels of a frame from which on two workers take less time than one. Messages between them take about a millisecond.
-const LEAST_PIXELS = 500_000;
+// A worker that takes longer for a frame was stopped by the browser.
+const PATIENCE_MS = 3_000;
 
-export const areWorthwhile = (width, height) => width * height >= LEAST_PIXELS && navigator.hardwareConcurrency > 1;
-
-// The screen's end. `network` is the port to the worker that sends mail to the screen; from now on it sends a copy to the
-// other worker. `tables` are those of video.
+// The screen's end. `network` is the port to the worker that sends mail to the screen; as soon as the other worker is
+// ready, it gets a copy. `tables` are those of video.
 export class Residuals {
-  constructor(module, tables, [width, height], network) {
+  constructor(module, tables, network) {
     const { port1, port2 } = new MessageChannel();
-    Object.assign(this, { network, made: [], isLost: false, wake: () => {} });
+    Object.assign(this, { network, made: [], isReady: false, isLost: false, wake: () => {} });
     this.worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
     this.worker.onmessage = ({ data }) => {
-      if (data.isReady) network.postMessage({ copies: port1 }, [port1]);
+      if (data.isReady) this.begin(port1);
       else this.made.push(data);
       this.wake();
     };
     this.worker.onerror = () => this.lose();
-    this.worker.postMessage({ start: 'halves', module, tables, width, height, port: port2 }, [port2]);
+    this.worker.postMessage({ start: 'halves', module, tables, port: port2 }, [port2]);
   }
 
-  // Begins with frames of another size.
-  open(width, height) {
-    this.worker.postMessage({ width, height });
+  begin(port) {
+    this.isReady = true;
+    this.open(this.size);
+    this.network.postMessage({ copies: port }, [port]);
+  }
+
+  // Frames have this width and height from now on.
+  open(size) {
+    this.size = size;
+    if (this.isReady) this.worker.postMessage({ size });
   }
 
   // Without the worker, the screen decodes alone again.
@@ -49,7 +54,9 @@ export class Residuals {
         this.reuse(first);
       }
       if (this.isLost) return undefined;
+      const late = setTimeout(() => this.lose(), PATIENCE_MS);
       await new Promise((resolve) => (this.wake = resolve));
+      clearTimeout(late);
     }
   }
 
@@ -61,18 +68,17 @@ export class Residuals {
 
 // The other worker.
 export class Halves {
-  constructor(wasm, { tables, width, height, port }) {
+  constructor(wasm, { tables, port }) {
     Object.assign(this, { wasm, spares: [] });
     wasm.put(tables);
     wasm.x.load_tables(1);
-    wasm.x.halves_open(width, height);
     port.onmessage = ({ data }) => this.mail(data);
     postMessage({ isReady: true });
   }
 
-  handle({ spare, width, height }) {
+  handle({ spare, size }) {
     if (spare) this.spares.push(spare);
-    else this.wasm.x.halves_open(width, height);
+    if (size) this.wasm.x.halves_open(...size);
   }
 
   mail({ mail, number }) {

@@ -3,7 +3,6 @@
 // "screen" alone. For large video, the screen starts this file as "halves", which decodes half of each frame. The
 // WebAssembly module decides what to do; `web/src/exports.rs` describes its functions.
 
-import * as halves from './halves.js';
 import * as painters from './painter.js';
 import * as relays from './relay.js';
 
@@ -11,6 +10,8 @@ const [NOTHING, FAILED, SAY, WELCOME, STOP, CLOSE, PICTURE, WANTS_PHOTO, WANTS_V
   Array(18).keys();
 // Samples of a packet of sound, at 48 kHz.
 const [PACKET_SAMPLES, SAMPLE_RATE] = [960, 48_000];
+// Pixels of a frame of video from which on two workers take less time than one: messages take about a millisecond.
+const LEAST_SHARED_PIXELS = 500_000;
 // Milliseconds: for an attempt to connect, between two attempts (least and most), and for a connection to count as
 // steady.
 const [ATTEMPT_MS, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, STEADY_MS, STATS_MS] = [10_000, 250, 5_000, 5_000, 1_000];
@@ -409,12 +410,12 @@ class Screen {
 
   // Shares large video with another worker, from its first picture on.
   async share(width, height) {
-    const size = `${width} ${height}`;
-    if (this.shared === size || !halves.areWorthwhile(width, height)) return;
+    const size = [width, height];
+    if (width * height < LEAST_SHARED_PIXELS || navigator.hardwareConcurrency < 2 || `${this.shared}` === `${size}`) return;
     this.shared = size;
-    if (this.residuals) return this.residuals.open(width, height);
-    const tables = await this.tables[WANTS_VIDEO];
-    this.residuals ??= new halves.Residuals(this.module, tables, [width, height], this.port);
+    const [{ Residuals }, tables] = await Promise.all([import('./halves.js'), this.tables[WANTS_VIDEO]]);
+    this.residuals ??= new Residuals(this.module, tables, this.port);
+    this.residuals.open(this.shared);
   }
 
   // Decodes the sound that is due soon, and hands it to the page. The page hears nothing where a packet is missing.
@@ -483,7 +484,8 @@ class Screen {
       Object.assign(this.canvas, { width, height });
       postMessage({ size: { width, height } });
     }
-    if (this.port && format >= painters.LIMITED) this.share(width, height);
+    // Without the other worker, this one goes on alone.
+    if (this.port && format >= painters.LIMITED) this.share(width, height).catch(() => {});
     this.painter.upload(address, width, height, format);
   }
 
@@ -579,6 +581,6 @@ let worker;
 self.onmessage = ({ data }) => {
   if (data.start === 'network') worker = new Network(data);
   else if (data.start === 'screen') worker = new Screen(data);
-  else if (data.start === 'halves') worker = new halves.Halves(new Module(data.module), data);
+  else if (data.start === 'halves') import('./halves.js').then(({ Halves }) => (worker = new Halves(new Module(data.module), data)));
   else worker.handle(data);
 };

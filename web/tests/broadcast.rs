@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_codec::{
-    Bitrate, CodedFrame, Format, FrameRate, FrameResiduals, Picture, Population, Size, VideoDecoder, VideoEncoder, VideoModel,
-    VideoSettings, Ycbcr, tables,
+    Bitrate, CodedFrame, Format, FrameRate, FrameResiduals, Picture, Population, Size, VideoDecoder, VideoEncoder,
+    VideoModel, VideoSettings, Ycbcr, tables,
 };
 use nestcast_proto::{
     BroadcastName, Clock, Code, FrameHeader, MAX_FRAME, Message, PackageHash, RandomAccessRequest, StreamHead, Video,
