@@ -25,7 +25,7 @@ use tokio::task::JoinHandle;
 const MIN_FRAMES: usize = 30;
 /// Pictures that two workers decoded. They have more than 500,000 pixels, from which on the viewer starts a second one.
 const MIN_LARGE_FRAMES: usize = 8;
-const LARGE_SCALE: usize = 6;
+const LARGE_SCALE: u32 = 6;
 /// Frames of video a second. A busy machine reads each one back from the canvas, so it would show few of more.
 const VIDEO_RATE: u32 = 5;
 /// Broadcasts until the page shows every frame.
@@ -113,7 +113,7 @@ fn large_picture(id: u64) -> Picture {
         let [width, height] = format.plane(plain.size(), plane);
         let (own, after) = rest.split_at(width * height);
         rest = after;
-        for row in own.chunks_exact(width).cycle().take(LARGE_SCALE * height) {
+        for row in own.chunks_exact(width).cycle().take(LARGE_SCALE as usize * height) {
             (0..LARGE_SCALE).for_each(|_| samples.extend_from_slice(row));
         }
     }
@@ -121,7 +121,7 @@ fn large_picture(id: u64) -> Picture {
 }
 
 fn large_size() -> Size {
-    let [width, height] = SIZE.map(|side| side * LARGE_SCALE as u32);
+    let [width, height] = SIZE.map(|side| side * LARGE_SCALE);
     Size::new(width, height).expect("a valid size")
 }
 

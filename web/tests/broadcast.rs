@@ -163,7 +163,7 @@ fn two_workers_that_share_frames_show_what_the_native_decoder_does() {
         assert_eq!(screen.picture(), Some(&expected), "frame {id}");
         now += 1e3 / 30.0;
     }
-    // Of a size that nobody shows it decodes nothing.
+    // It decodes nothing if frames are too large to show.
     halves.open(VideoModel::built_in(), [16384, 16384]);
     assert_eq!(halves.poll(&mut made), None);
 }
