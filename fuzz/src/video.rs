@@ -3,7 +3,10 @@
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use nestcast_codec::{DecodedPart, Error, Format, Picture, Size, VideoDecoder, VideoFile, VideoModel, Ycbcr};
+use nestcast_codec::{
+    DecodedPart, Error, Format, FrameResidualDecoder, FrameResiduals, Picture, Size, VideoDecoder, VideoFile,
+    VideoModel, Ycbcr,
+};
 use nestcast_media::stored::Reader;
 use nestcast_reference::{Fault, StoredVideo, VideoReference};
 
@@ -38,6 +41,8 @@ const fn most(size: Size) -> usize {
 /// Checks any bytes as frames. The decoder shows what the reference decoder shows, and refuses what that refuses. A
 /// frame that is refused or left out changes nothing. Memory stays within the limit for the size.
 ///
+/// So are those of a decoder that takes residuals from another one.
+///
 /// The input: width, height, then frames, each a byte that states its length, and its bytes.
 pub fn video_frame(data: &[u8]) {
     let Some((&[width, height], mut rest)) = data.split_first_chunk::<2>() else { return };
@@ -66,6 +71,19 @@ pub fn video_frame(data: &[u8]) {
             assert!(deep.samples() == shown_deep, "frame {number} in {DEEP_BITS} bits is not the reference's");
         }
     });
+    let (mut residual_decoder, mut residuals) =
+        (FrameResidualDecoder::new(VIDEO_MODEL.clone(), size, 1), FrameResiduals::default());
+    let mut decoder = VideoDecoder::new(VIDEO_MODEL.clone(), size, 1);
+    let mut picture = Picture::zero(size, FORMAT);
+    for (number, (frame, (_, shown, _))) in frames.iter().zip(&expected).enumerate() {
+        let are_there = residual_decoder.decode(frame, &mut residuals);
+        if decoder.predict(frame).is_ok_and(|arrived| arrived != DecodedPart::Nothing) {
+            assert_eq!(are_there, Ok(true), "frame {number}");
+            decoder.complete_with(&mut residuals).expect("residuals of this frame");
+        }
+        decoder.render_into(&mut picture).expect("its size and format");
+        assert!(picture.samples() == shown, "frame {number} of two decoders is not the reference's");
+    }
 }
 
 /// Returns the frames that a reader of files finds, and the lengths of the packets of sound between them, if it keeps

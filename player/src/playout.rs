@@ -110,7 +110,7 @@ impl Playout {
 
     /// Sets the decoder of the announced frames: from now on the player expects frames.
     pub fn handle_decoding(&mut self, now: Duration, decoding: Decoding) {
-        self.decoding = Some(decoding);
+        (self.decoding, self.incomplete) = (Some(decoding), None);
         self.deadline.handle_presented(now, self.clock.grace());
     }
 
@@ -145,15 +145,19 @@ impl Playout {
         Ok(false)
     }
 
-    /// Completes the frame that waits with these residuals, in exchange for others that nobody needs any more. Without
-    /// residuals, or if they are of another frame, it decodes them itself.
-    pub fn handle_residuals(&mut self, residuals: Option<&mut FrameResiduals>) {
-        if let (Some(residuals), Some(decoding)) = (residuals, &mut self.decoding)
-            && decoding.complete_with(residuals)
-        {
+    /// Completes the frame that waits with these residuals, in exchange for others that nobody needs any more, and
+    /// returns whether they were of use. Without residuals, or if they are of another frame, it decodes them itself.
+    pub fn handle_residuals(&mut self, residuals: Option<&mut FrameResiduals>) -> bool {
+        let (Some(residuals), Some(decoding)) = (residuals, &mut self.decoding) else {
+            self.complete();
+            return false;
+        };
+        let are_used = decoding.complete_with(residuals);
+        if are_used {
             self.last = self.incomplete.take().map(|(frame, _)| frame);
         }
         self.complete();
+        are_used
     }
 
     /// Takes more bytes of the last still picture. It ignores them if that picture is not on the screen.

@@ -1,5 +1,5 @@
 //! Writes the mail that the viewer's network worker hands to its screen for a stored video at a bit rate, one mail for
-//! each frame, for `tests/web/halves.mjs`: `mail VIDEO.nst BITS_PER_SECOND OUT`. Each mail follows its length in 32
+//! each frame, for `tests/web/two_workers.mjs`: `mail VIDEO.nst BITS_PER_SECOND OUT`. Each mail follows its length in 32
 //! bits, little-endian.
 
 use std::error::Error;

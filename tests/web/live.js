@@ -1,7 +1,8 @@
 // Runs in a real browser: watches the broadcast that the page's address names, and posts the digest of every picture, or how the
 // broadcast ended. With `seconds`, it posts figures after that time: of every picture its number, bytes, latency and time to decode,
 // and as JSON the statistics, the milliseconds until the first picture, and what came after the first `settling` seconds. With `waits`,
-// it posts why the viewer waits; with `workers`, only pictures count that so many workers decoded; with `whole`, it posts once all bytes of a picture are shown. With `late`, the module comes so many
+// it posts why the viewer waits; with `workers`, it counts pictures of
+// that many workers alone; with `whole`, it posts once all bytes of a picture are shown. With `late`, the module comes so many
 // milliseconds late.
 
 import './player.js';

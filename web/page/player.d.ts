@@ -73,7 +73,7 @@ export interface Statistics {
   soundPackets: number;
   soundLost: number;
   soundHeard?: number;
-  /** Bytes of memory of the two WebAssembly modules, which never shrinks. */
+  /** Bytes of memory of the WebAssembly modules of network and screen, which never shrinks. */
   networkMemory: number;
   screenMemory: number;
   /** Of the last frame: milliseconds from capture to the canvas, and for decoding; bytes that arrived, and all its bytes. */

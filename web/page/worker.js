@@ -1,16 +1,18 @@
 // The workers of a viewer. The page starts this file once as "network", which moves bytes between WebTransport and the
 // session, and once as "screen", which decodes and draws. So decoding never delays the network. For a file, it starts
-// "screen" alone. For large video, the screen starts this file as "halves", which decodes half of each frame. The
+// "screen" alone. For large video, the screen starts this file as "residuals", which decodes a part of each frame. The
 // WebAssembly module decides what to do; `web/src/exports.rs` describes its functions.
 
 import * as painters from './painter.js';
 import * as relays from './relay.js';
+import { Residuals, ResidualWorker } from './residuals.js';
 
 const [NOTHING, FAILED, SAY, WELCOME, STOP, CLOSE, PICTURE, WANTS_PHOTO, WANTS_VIDEO, SOUND, START, SETUP, REQUEST, WRITE, LEAVE, CATALOG, UNUSABLE, WANTS_RESIDUALS] =
   Array(18).keys();
 // Samples of a packet of sound, at 48 kHz.
 const [PACKET_SAMPLES, SAMPLE_RATE] = [960, 48_000];
-// Pixels of a frame of video from which on two workers take less time than one: messages take about a millisecond.
+// Pixels of a frame of video: two workers take less time than one for as many and more. Copies and messages take one or
+// two milliseconds.
 const LEAST_SHARED_PIXELS = 500_000;
 // Milliseconds: for an attempt to connect, between two attempts (least and most), and for a connection to count as
 // steady.
@@ -378,11 +380,13 @@ class Screen {
     await this.showFirst();
     this.wasm.put(mail);
     const resume = () => this.x.screen_resume(clock());
+    [this.workers, this.decoding] = [1, 0];
     for (let first = () => this.x.screen_mail(clock(), isShared ? 1 : 0); ; first = resume) {
       const began = performance.now();
       const isPredicted = (await this.withTables(first, resume)) === WANTS_RESIDUALS;
-      this.workers = isPredicted && (await this.complete(number)) ? 2 : 1;
-      this.decoding = performance.now() - began;
+      if (isPredicted && (await this.complete(number))) this.workers = 2;
+      // Sound takes no time.
+      this.decoding = Math.max(this.decoding, performance.now() - began);
       // From a connection's first mail on, pictures are its own.
       this.connection = connection;
       if (!this.x.screen_has_mail()) break;
@@ -393,33 +397,36 @@ class Screen {
     this.port.postMessage({ connection, readiness: this.x.screen_readiness(), undecoded: this.x.screen_undecoded() });
   }
 
-  // Completes the predicted frame with what the other worker made of it, and returns whether it made something. If not,
-  // the module decodes it all.
+  // Completes the predicted frame with what the other worker made of it, and returns whether that was of use. If not, the
+  // module decodes it all.
   async complete(mail) {
     const [frame] = this.wasm.numbers();
-    const residuals = await this.residuals.of(mail, frame);
+    const residuals = await this.residuals?.take(mail, frame);
     if (residuals) {
       const { buffer, bytes } = residuals;
       const at = this.x.screen_residuals(bytes);
       new Uint8Array(this.x.memory.buffer, at, bytes).set(new Uint8Array(buffer, 0, bytes));
-      this.residuals.reuse(residuals);
+      this.residuals.giveBack(residuals);
     }
-    this.x.screen_complete(residuals ? 1 : 0);
-    return residuals !== undefined;
+    return this.x.screen_complete(residuals ? 1 : 0) === 1;
   }
 
-  // Shares large video with another worker, from its first picture on.
-  async share(width, height) {
-    const size = [width, height];
-    if (width * height < LEAST_SHARED_PIXELS || navigator.hardwareConcurrency < 2 || `${this.shared}` === `${size}`) return;
-    this.shared = size;
-    const [{ Residuals }, tables] = await Promise.all([import('./halves.js'), this.tables[WANTS_VIDEO]]);
-    this.residuals ??= new Residuals(this.module, tables, this.port);
-    this.residuals.open(this.shared);
+  // Shares large video with another worker from its first picture on, and nothing else. The worker itself learns of other
+  // sizes.
+  async share(width, height, format) {
+    const isLarge = width * height >= LEAST_SHARED_PIXELS && navigator.hardwareConcurrency > 1;
+    const isShared = this.port && format >= painters.LIMITED && isLarge;
+    if (isShared === this.isShared) return;
+    this.isShared = isShared;
+    this.residuals?.end();
+    if (!isShared) return;
+    const tables = await this.tables[WANTS_VIDEO];
+    if (this.isShared) this.residuals = new Residuals(this.module, tables, [width, height], this.port);
   }
 
   // Decodes the sound that is due soon, and hands it to the page. The page hears nothing where a packet is missing.
   playSound() {
+    if (this.isResting()) return;
     while (this.x.screen_sound(clock()) === SOUND) {
       const [samples, at] = this.wasm.numbers();
       const data = this.wasm.output();
@@ -459,9 +466,15 @@ class Screen {
     this.present(this.x.screen_time(clock()));
   }
 
+  // Returns whether the last picture stays, because the connection that it came by was paused.
+  isResting() {
+    return this.connection !== undefined && this.rested === this.connection;
+  }
+
   // Draws the module's picture with the display's next frame.
   present(result) {
     if (result === FAILED) return this.fail(this.wasm.text());
+    if (this.isResting()) return;
     if (result === PICTURE) {
       const numbers = this.wasm.numbers();
       const [id, isConcealed, captured, bytes, full, receiving] = numbers;
@@ -484,8 +497,7 @@ class Screen {
       Object.assign(this.canvas, { width, height });
       postMessage({ size: { width, height } });
     }
-    // Without the other worker, this one goes on alone.
-    if (this.port && format >= painters.LIMITED) this.share(width, height).catch(() => {});
+    this.share(width, height, format);
     this.painter.upload(address, width, height, format);
   }
 
@@ -513,7 +525,11 @@ class Screen {
     if (open) this.opening = this.opening.then(() => this.open(new Uint8Array(open))).catch((error) => this.fail(error.message));
     if (cut !== undefined) this.cut(cut);
     if (play !== undefined) this.play(play);
-    if (rest) [this.timer, this.soundTimer].forEach(clearTimeout);
+    if (rest) {
+      // Mail of this connection may still be read.
+      this.rested = this.connection;
+      [this.timer, this.soundTimer].forEach(clearTimeout);
+    }
     if (snapshot) {
       this.painter.draw();
       postMessage({ snapshot: await this.canvas.convertToBlob({ type: 'image/png' }) });
@@ -581,6 +597,6 @@ let worker;
 self.onmessage = ({ data }) => {
   if (data.start === 'network') worker = new Network(data);
   else if (data.start === 'screen') worker = new Screen(data);
-  else if (data.start === 'halves') import('./halves.js').then(({ Halves }) => (worker = new Halves(new Module(data.module), data)));
+  else if (data.start === 'residuals') worker = new ResidualWorker(new Module(data.module), data);
   else worker.handle(data);
 };

@@ -243,33 +243,33 @@ exports! {
         state.presented(presented)
     }
 
-    /// Makes room for so many bytes of residuals, and returns its address.
+    /// Makes room for this many bytes of residuals, and returns its address.
     fn screen_residuals(state, bytes: usize) -> *mut i16 {
         state.residuals.room(bytes / size_of::<i16>()).as_mut_ptr()
     }
 
-    /// Completes the predicted frame: 1, with the residuals that are there; 0, without any.
-    fn screen_complete(state, is_given: u32) {
-        state.screen.complete((is_given == 1).then_some(&mut state.residuals));
+    /// Completes the predicted frame: 1, with the residuals that are there; 0, without any. Returns 1 if they were of use.
+    fn screen_complete(state, is_given: u32) -> u32 {
+        u32::from(state.screen.complete((is_given == 1).then_some(&mut state.residuals)))
     }
 
-    /// See [`Halves::open`](crate::Halves::open), after `load_tables`.
-    fn halves_open(state, width: u32, height: u32) {
+    /// See [`ResidualWorker::open`](crate::ResidualWorker::open), after `load_tables`.
+    fn residual_open(state, width: u32, height: u32) {
         if let Ok(model) = state.tables.video() {
-            state.halves.open(model, [width, height]);
+            state.residual_worker.open(model, [width, height]);
         }
     }
 
     /// In: a copy of mail for the screen.
-    fn halves_mail(state) {
+    fn residual_mail(state) {
         let mail = Bytes::from(state.input());
         // The screen reports broken mail.
-        let _ = state.halves.handle_mail(mail);
+        let _ = state.residual_worker.handle_mail(mail);
     }
 
     /// Returns `REPLY_RESIDUALS` (numbers: frame, address, bytes), or `REPLY_NOTHING` after the last frame.
-    fn halves_next(state) -> u32 {
-        let Some(frame) = state.halves.poll(&mut state.residuals) else { return REPLY_NOTHING };
+    fn residual_next(state) -> u32 {
+        let Some(frame) = state.residual_worker.poll(&mut state.residuals) else { return REPLY_NOTHING };
         let numbers = state.residuals.numbers();
         let (address, bytes) = (numbers.as_ptr().addr() as f64, size_of_val(numbers) as f64);
         state.set(&[frame as f64, address, bytes]);

@@ -32,7 +32,7 @@ pub const PAGE_FILES: [StaticFile; 17] = [
     text("player.js", "text/javascript; charset=utf-8", include_bytes!("../page/player.js")),
     text("worker.js", "text/javascript; charset=utf-8", include_bytes!("../page/worker.js")),
     text("relay.js", "text/javascript; charset=utf-8", include_bytes!("../page/relay.js")),
-    text("halves.js", "text/javascript; charset=utf-8", include_bytes!("../page/halves.js")),
+    text("residuals.js", "text/javascript; charset=utf-8", include_bytes!("../page/residuals.js")),
     text("painter.js", "text/javascript; charset=utf-8", include_bytes!("../page/painter.js")),
     text("player.d.ts", "text/plain; charset=utf-8", include_bytes!("../page/player.d.ts")),
     text("package.json", "application/json", include_bytes!("../page/package.json")),
@@ -84,7 +84,7 @@ mod tests {
     fn the_module_is_small_and_the_page_names_only_files_that_are_there() {
         let module = PAGE_FILES.iter().find(|file| file.name == "nestcast.wasm").expect("the module");
         assert!(module.bytes.starts_with(b"\0asm") && module.bytes.len() < MAX_MODULE, "{}", module.bytes.len());
-        for name in ["index.html", "player.js", "worker.js", "halves.js"] {
+        for name in ["index.html", "player.js", "worker.js"] {
             let file = PAGE_FILES.iter().find(|file| file.name == name).expect("it is there");
             let text = std::str::from_utf8(file.bytes).expect("text");
             let named = text.split(['"', '\'']).filter(|word| {
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn tools_that_bundle_a_page_find_every_file_by_its_whole_name() {
         let mut found = Vec::new();
-        for name in ["player.js", "worker.js", "halves.js"] {
+        for name in ["player.js", "worker.js"] {
             let text = text_of(name);
             for (at, _) in text.match_indices(", import.meta.url)") {
                 let named = text[..at].rsplit_once("new URL(").map_or("", |(_, named)| named);
@@ -117,7 +117,6 @@ mod tests {
             assert_eq!(text.matches("import.meta.url").count(), text.matches(", import.meta.url)").count(), "{name}");
         }
         found.sort_unstable();
-        found.dedup();
         assert_eq!(found, ["key.bin", "nestcast.wasm", "photo.bin", "residual.bin", "worker.js"]);
     }
 

@@ -4,7 +4,7 @@
 //! ```text
 //! worker "network"   WebTransport -> Network (ReceiverSession) -> mail
 //! worker "screen"    mail -> Screen (Playout) -> picture -> WebGL2 or 2D canvas
-//! worker "halves"    the same mail -> Halves -> residuals of frames for the screen; of large video alone
+//! worker "residuals" the same mail -> ResidualWorker -> residuals of frames for the screen; large video only
 //! ```
 //!
 //! Each worker instantiates the module once. Mail is bytes, so that the page can pass it from one worker to the other.
@@ -15,11 +15,11 @@
 mod file;
 #[cfg(not(target_family = "wasm"))]
 mod files;
-mod halves;
 mod mail;
 mod milliseconds;
 mod network;
 mod relay;
+mod residual_worker;
 mod screen;
 mod step;
 mod tables;
@@ -30,9 +30,9 @@ mod exports;
 pub use file::{Content, File, FileError};
 #[cfg(not(target_family = "wasm"))]
 pub use files::{PAGE_FILES, StaticFile, write_files};
-pub use halves::Halves;
 pub use mail::{Mail, MailError, Record};
 pub use network::Network;
+pub use residual_worker::ResidualWorker;
 pub use screen::{Presented, Screen, ScreenError, Shown};
 pub use step::Step;
 pub use tables::{Tables, Wanted};

@@ -145,9 +145,10 @@ impl Screen {
         Ok(Presented::Nothing)
     }
 
-    /// Completes the frame that is predicted, with these residuals; without any it decodes them itself.
-    pub fn complete(&mut self, residuals: Option<&mut FrameResiduals>) {
-        self.playout.handle_residuals(residuals);
+    /// Completes the frame that is predicted, and returns whether these residuals were of use. If not, or without any, it
+    /// decodes them itself.
+    pub fn complete(&mut self, residuals: Option<&mut FrameResiduals>) -> bool {
+        self.playout.handle_residuals(residuals)
     }
 
     /// Returns whether there is mail that is not processed.

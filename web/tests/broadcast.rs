@@ -12,7 +12,7 @@ use nestcast_proto::{
     BroadcastName, Clock, Code, FrameHeader, MAX_FRAME, Message, PackageHash, RandomAccessRequest, StreamHead, Video,
     Welcome,
 };
-use nestcast_web::{Halves, Network, Presented, Screen, Step, Tables, Wanted};
+use nestcast_web::{Network, Presented, ResidualWorker, Screen, Step, Tables, Wanted};
 
 const NOW: f64 = 1_795_000_000_000.0;
 const FORMAT: Format = Format::Ycbcr420(Ycbcr::BT601);
@@ -129,8 +129,9 @@ fn two_workers_that_share_frames_show_what_the_native_decoder_does() {
     screen.set_latency("min").expect("a latency");
     screen.handle_mail(NOW, network.take_mail(), false).expect("a welcome");
     network.handle_ready(NOW);
-    let (mut halves, mut made, mut taken) = (Halves::default(), FrameResiduals::default(), FrameResiduals::default());
-    halves.open(VideoModel::built_in(), [96, 64]);
+    let (mut worker, mut made, mut taken) =
+        (ResidualWorker::default(), FrameResiduals::default(), FrameResiduals::default());
+    worker.open(VideoModel::built_in(), [96, 64]);
     let mut native = VideoDecoder::new(VideoModel::built_in(), size(), 1);
     let mut expected = Picture::zero(size(), FORMAT);
     let mut now = NOW;
@@ -141,20 +142,17 @@ fn two_workers_that_share_frames_show_what_the_native_decoder_does() {
         network.handle_stream_end(now, number, true);
         assert_eq!(network.poll(now), None);
         let mail = network.take_mail();
-        halves.handle_mail(mail.clone()).expect("a frame");
+        worker.handle_mail(mail.clone()).expect("a frame");
         assert_eq!(screen.handle_mail(now, mail, true).expect("a frame"), Presented::WantsResiduals(id));
         // Before it is complete, no time has anything to show.
         assert_eq!(screen.handle_time(now + 1e3).expect("it waits"), Presented::Nothing);
-        assert_eq!((halves.poll(&mut made), halves.poll(&mut taken)), (Some(id), None));
-        match id {
-            // The other worker did not do its half, or did it of other bytes.
-            3 => screen.complete(None),
-            5 => screen.complete(Some(&mut taken)),
-            _ => {
-                taken.room(made.numbers().len()).copy_from_slice(made.numbers());
-                screen.complete(Some(&mut taken));
-            }
+        assert_eq!((worker.poll(&mut made), worker.poll(&mut taken)), (Some(id), None));
+        // Once the other worker does nothing, and once the residuals are of another frame.
+        if id != 5 {
+            taken.room(made.numbers().len()).copy_from_slice(made.numbers());
         }
+        let are_used = screen.complete(Some(&mut taken).filter(|_| id != 3));
+        assert_eq!(are_used, ![3, 5].contains(&id), "frame {id}");
         let presented = screen.handle_time(now).expect("a frame");
         let Presented::Picture(shown) = presented else { panic!("frame {id}: {presented:?}") };
         assert_eq!((shown.id, shown.bytes[0]), (Some(id), length as u64));
@@ -164,8 +162,17 @@ fn two_workers_that_share_frames_show_what_the_native_decoder_does() {
         now += 1e3 / 30.0;
     }
     // It decodes nothing if frames are too large to show.
-    halves.open(VideoModel::built_in(), [16384, 16384]);
-    assert_eq!(halves.poll(&mut made), None);
+    let (mut network, _) = welcomed(Size::new(16384, 16384).expect("a valid size"));
+    let welcome = network.take_mail();
+    worker.handle_mail(welcome).expect("a welcome");
+    assert_eq!(worker.poll(&mut made), None);
+    network.handle_ready(NOW);
+    let (frame, number) = (&frames(1)[0], network.handle_opened());
+    network.handle_stream_bytes(NOW, number, Bytes::from(stream(0, frame, frame.bytes.len())));
+    network.handle_stream_end(NOW, number, true);
+    assert_eq!(network.poll(NOW), None);
+    worker.handle_mail(network.take_mail()).expect("a frame");
+    assert_eq!(worker.poll(&mut made), None);
 }
 
 #[test]
@@ -234,8 +241,10 @@ fn damaged_frames_and_hostile_streams_break_neither_half() {
     let frames = frames(4);
     let mut random = Random(1);
     let mut violations = 0;
-    for _ in 0..60 {
+    for round in 0..60 {
         let (mut network, mut screen) = welcomed(size());
+        let (mut worker, mut residuals) = (ResidualWorker::default(), FrameResiduals::default());
+        worker.open(VideoModel::built_in(), [96, 64]);
         screen.handle_mail(NOW, network.take_mail(), false).expect("a welcome");
         network.handle_ready(NOW);
         let mut now = NOW;
@@ -255,10 +264,20 @@ fn damaged_frames_and_hostile_streams_break_neither_half() {
                 violations += usize::from(matches!(step, Step::Close { code: Code::Violation, .. }));
             }
             // An error may end it; a panic must not.
-            let mut is_broken = screen.handle_mail(now, network.take_mail(), false).is_err();
-            while !is_broken && screen.has_mail() {
-                is_broken = screen.resume(now).is_err();
+            let (mail, is_shared) = (network.take_mail(), round % 2 == 1);
+            worker.handle_mail(mail.clone()).expect("mail");
+            let mut presented = screen.handle_mail(now, mail, is_shared);
+            loop {
+                if matches!(presented, Ok(Presented::WantsResiduals(_))) {
+                    let is_there = worker.poll(&mut residuals).is_some();
+                    screen.complete(Some(&mut residuals).filter(|_| is_there));
+                }
+                if presented.is_err() || !screen.has_mail() {
+                    break;
+                }
+                presented = screen.resume(now);
             }
+            let is_broken = presented.is_err();
             if is_broken || screen.handle_time(now).is_err() {
                 break;
             }

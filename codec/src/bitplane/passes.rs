@@ -34,7 +34,7 @@ pub(super) struct Within {
 }
 
 impl Within {
-    /// Whether the coder starved on a sign.
+    /// Returns whether the coder starved on a sign.
     pub(super) const fn lacks_sign(&self) -> bool {
         self.unsigned.is_some()
     }

@@ -138,8 +138,11 @@ impl VideoDecoder {
         self.size
     }
 
-    /// Allocates memory, unless it did so already.
+    /// Allocates memory, unless it did so already. Refuses to go on from a frame that is predicted alone.
     fn begin(&mut self) -> Result<(), Error> {
+        if self.is_predicted {
+            return Err(Error::Argument("the last frame is predicted and has no residuals: complete it first"));
+        }
         let given = self.size.pixels() as u64;
         if given > self.max_pixels {
             return Err(Error::Limit { what: "the frame's number of pixels", given, max: self.max_pixels });
@@ -155,7 +158,7 @@ impl VideoDecoder {
     ///
     /// # Errors
     /// [`Error::Corrupt`] if the bytes break the specification; then the picture before stays. [`Error::Limit`] if
-    /// frames are larger than agreed.
+    /// frames are larger than agreed. [`Error::Argument`] if the frame before is predicted and not complete.
     pub fn decode(&mut self, frame: &[u8]) -> Result<DecodedPart, Error> {
         let part = self.predict(frame)?;
         if part != DecodedPart::Nothing {
@@ -165,11 +168,10 @@ impl VideoDecoder {
     }
 
     /// Does the half of [`VideoDecoder::decode`] that needs the frames before: it predicts the next frame. Unless it
-    /// returns [`DecodedPart::Nothing`], call [`VideoDecoder::complete_with`] or [`VideoDecoder::complete`] before
-    /// anything else.
+    /// returns [`DecodedPart::Nothing`], call [`VideoDecoder::complete_with`] or [`VideoDecoder::complete`] next.
     ///
     /// # Errors
-    /// As [`VideoDecoder::decode`].
+    /// As [`VideoDecoder::decode`]; [`Error::Argument`] if the frame before is not complete.
     pub fn predict(&mut self, frame: &[u8]) -> Result<DecodedPart, Error> {
         self.begin()?;
         let Some((head, length)) = Head::parse(frame)? else { return Ok(DecodedPart::Nothing) };

@@ -22,9 +22,10 @@ const PREFIXES: usize = 3;
 pub(super) const BASE: usize = 0;
 pub(super) const ENHANCEMENT: usize = 1;
 pub(super) const SHOWN: usize = 2;
-/// Numbers before the significance: the bytes that arrived, in 2; for each prefix the number of its residual, and its
-/// position, in 2.
-const HEAD_NUMBERS: usize = 2 + 3 * PREFIXES;
+/// The numbers at the beginning: the frame's bytes that arrived, its width and its height, in 2 each.
+const FRAME_NUMBERS: usize = 6;
+/// Then, for each prefix, the number of its residual, and its position in 2. The significance follows.
+const HEAD_NUMBERS: usize = FRAME_NUMBERS + 3 * PREFIXES;
 
 /// The residuals of one frame, and what the filter of shown frames has to know, as numbers of 16 bits in one piece of
 /// memory, which can be copied from one worker to another.
@@ -36,12 +37,6 @@ pub struct FrameResiduals {
 }
 
 impl FrameResiduals {
-    /// Returns the most numbers that a frame of this size needs: about 4.6 a pixel.
-    #[must_use]
-    pub fn max_numbers(size: Size) -> usize {
-        residual(size, PREFIXES - 1, 2).end
-    }
-
     /// The numbers, for a copy.
     #[must_use]
     pub fn numbers(&self) -> &[i16] {
@@ -59,25 +54,24 @@ impl FrameResiduals {
 
     /// Returns whether these are residuals of a frame of this size, of whose bitstream this many bytes arrived.
     pub(super) fn fits(&self, size: Size, arrived: usize) -> bool {
-        let numbers = self.numbers();
-        let Some(head) = numbers.first_chunk::<HEAD_NUMBERS>() else { return false };
-        let of_prefixes: [usize; PREFIXES] =
-            std::array::from_fn(|prefix| usize::try_from(head[2 + 3 * prefix]).unwrap_or(PREFIXES));
-        let most = of_prefixes.into_iter().max().unwrap_or(PREFIXES);
-        let is_whole = most < PREFIXES && numbers.len() == residual(size, most, 2).end;
-        is_whole && joined(head[0], head[1]) == number_of(arrived)
+        if self.used < HEAD_NUMBERS
+            || (0..FRAME_NUMBERS).step_by(2).map(|at| self.number_at(at)).ne(identity(size, arrived))
+        {
+            return false;
+        }
+        let numbers = (0..PREFIXES).map(|prefix| usize::try_from(self.numbers[of_prefix(prefix)]).unwrap_or(PREFIXES));
+        numbers.max().is_some_and(|most| most < PREFIXES && self.used == residual(size, most, 2).end)
     }
 
     /// Returns the number of the residual of a prefix. Two prefixes have the same residual if the second has no byte
     /// more.
     pub(super) fn number(&self, prefix: usize) -> usize {
-        usize::try_from(self.numbers[2 + 3 * prefix]).unwrap_or_default()
+        usize::try_from(self.numbers[of_prefix(prefix)]).unwrap_or_default()
     }
 
     /// Returns the position of a prefix.
     pub(super) fn position(&self, prefix: usize) -> Position {
-        let at = 3 + 3 * prefix;
-        Position::of_fixed_point(joined(self.numbers[at], self.numbers[at + 1]))
+        Position::of_fixed_point(self.number_at(of_prefix(prefix) + 1))
     }
 
     /// Returns the planes of the residual of a prefix, after [`Self::fits`].
@@ -90,6 +84,13 @@ impl FrameResiduals {
         &self.numbers[marks(size, component)]
     }
 
+    /// Returns a number of 32 bits.
+    fn number_at(&self, at: usize) -> i32 {
+        let [first, second] = self.numbers[at].to_be_bytes();
+        let [third, fourth] = self.numbers[at + 1].to_be_bytes();
+        i32::from_be_bytes([first, second, third, fourth])
+    }
+
     /// Writes a number of 32 bits.
     fn set(&mut self, at: usize, number: i32) {
         let [first, second, third, fourth] = number.to_be_bytes();
@@ -98,13 +99,14 @@ impl FrameResiduals {
     }
 }
 
-const fn joined(high: i16, low: i16) -> i32 {
-    (high as i32) << 16 | low.cast_unsigned() as i32
+/// Returns what identifies a frame: its bytes that arrived, its width and its height, all less than 2^31.
+fn identity(size: Size, arrived: usize) -> [i32; 3] {
+    [arrived, size.width(), size.height()].map(|number| i32::try_from(number).unwrap_or(i32::MAX))
 }
 
-/// Bytes as 32 bits: a frame has fewer than 2^31.
-fn number_of(bytes: usize) -> i32 {
-    i32::try_from(bytes).unwrap_or(i32::MAX)
+/// Returns the place of a prefix's numbers.
+const fn of_prefix(prefix: usize) -> usize {
+    FRAME_NUMBERS + 3 * prefix
 }
 
 /// Returns the place of the marks of a component's blocks.
@@ -131,7 +133,6 @@ fn residual(size: Size, number: usize, plane: usize) -> Range<usize> {
 pub struct FrameResidualDecoder {
     model: VideoModel,
     size: Size,
-    max_pixels: u64,
     decoder: ResidualDecoder,
     significance: [Vec<u8>; 3],
 }
@@ -142,7 +143,7 @@ impl FrameResidualDecoder {
     #[must_use]
     pub fn new(model: VideoModel, size: Size, threads: usize) -> Self {
         let decoder = ResidualDecoder::new(&Threads::new(threads));
-        Self { model, size, max_pixels: DEFAULT_MAX_PIXELS, decoder, significance: Default::default() }
+        Self { model, size, decoder, significance: Default::default() }
     }
 
     /// Decodes the residuals of a frame, or of a prefix of it. Returns whether there are any: a frame whose head or side
@@ -151,10 +152,10 @@ impl FrameResidualDecoder {
     /// # Errors
     /// [`Error::Corrupt`] if the head breaks the specification. [`Error::Limit`] if frames are larger than agreed.
     pub fn decode(&mut self, frame: &[u8], out: &mut FrameResiduals) -> Result<bool, Error> {
-        let Self { model, size, max_pixels, decoder, significance } = self;
+        let Self { model, size, decoder, significance } = self;
         let (size, given) = (*size, size.pixels() as u64);
-        if given > *max_pixels {
-            return Err(Error::Limit { what: "the frame's number of pixels", given, max: *max_pixels });
+        if given > DEFAULT_MAX_PIXELS {
+            return Err(Error::Limit { what: "the frame's number of pixels", given, max: DEFAULT_MAX_PIXELS });
         }
         let Some((head, length)) = Head::parse(frame)? else { return Ok(false) };
         let Some((_, string)) = frame[length..].split_at_checked(head.side) else { return Ok(false) };
@@ -163,7 +164,7 @@ impl FrameResidualDecoder {
         let differs = [true, ends[1] > ends[0] || head.stays, ends[2] > ends[1]];
         let count = differs.iter().filter(|differs| **differs).count();
         out.room(residual(size, count - 1, 2).end);
-        out.set(0, number_of(string.len()));
+        (0..FRAME_NUMBERS).step_by(2).zip(identity(size, string.len())).for_each(|(at, number)| out.set(at, number));
         decoder.start(size, head.planes);
         let (mut before, mut next) = (0, 0_u8);
         for (prefix, end) in ends.into_iter().enumerate() {
@@ -181,8 +182,8 @@ impl FrameResidualDecoder {
                 synthesise(decoder, model, size, targets);
                 next += 1;
             }
-            out.numbers[2 + 3 * prefix] = i16::from(next - 1);
-            out.set(3 + 3 * prefix, decoder.position().fixed_point());
+            out.numbers[of_prefix(prefix)] = i16::from(next - 1);
+            out.set(of_prefix(prefix) + 1, decoder.position().fixed_point());
         }
         for (component, marks) in significance.iter_mut().enumerate() {
             marks.clear();
@@ -194,5 +195,36 @@ impl FrameResidualDecoder {
             out.zip(of_blocks).for_each(|(out, mark)| *out = i16::from(*mark));
         }
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::video::tests::encode;
+
+    #[test]
+    fn residuals_fit_the_frame_that_they_are_of_and_no_other() {
+        let size = Size::new(72, 48).expect("a valid size");
+        let frame = &encode(size, 2, 70)[1].bytes;
+        let mut residuals = FrameResiduals::default();
+        assert!(!residuals.fits(size, 0), "nothing is there yet");
+        let mut decoder = FrameResidualDecoder::new(VideoModel::built_in(), size, 1);
+        assert_eq!(decoder.decode(frame, &mut residuals), Ok(true));
+        let (head, length) = Head::parse(frame).expect("a frame").expect("a whole head");
+        let arrived = frame.len() - length - head.side;
+        assert!(residuals.fits(size, arrived) && !residuals.fits(size, arrived - 1));
+        // As many numbers of each kind.
+        assert!(!residuals.fits(Size::new(48, 72).expect("a valid size"), arrived));
+        for (at, number) in [(of_prefix(BASE), -1), (of_prefix(SHOWN), 3), (of_prefix(SHOWN), i16::MAX)] {
+            let mut wrong = residuals.clone();
+            wrong.numbers[at] = number;
+            assert!(!wrong.fits(size, arrived), "{number} at {at}");
+        }
+        for count in [0, HEAD_NUMBERS - 1, HEAD_NUMBERS, residuals.used - 1, residuals.used + 1] {
+            let mut wrong = residuals.clone();
+            wrong.room(count);
+            assert!(!wrong.fits(size, arrived), "{count} numbers");
+        }
     }
 }

@@ -9,9 +9,9 @@ use nestcast_relayed::catalog::Entry;
 
 use super::picture;
 use crate::file::File;
-use crate::halves::Halves;
 use crate::milliseconds::milliseconds;
 use crate::network::Network;
+use crate::residual_worker::ResidualWorker;
 use crate::screen::{Presented, Screen, ScreenError};
 use crate::step::Step;
 use crate::tables::{Tables, Wanted};
@@ -50,7 +50,7 @@ pub(super) struct State {
     pub(super) start: Option<Start>,
     pub(super) screen: Screen,
     pub(super) tables: Tables,
-    pub(super) halves: Halves,
+    pub(super) residual_worker: ResidualWorker,
     /// Residuals that are made for another worker, or taken from one.
     pub(super) residuals: FrameResiduals,
     pub(super) file: Option<File>,

@@ -48,7 +48,7 @@ const median = (times) => times.slice(WARM_UP_FRAMES).sort((a, b) => a - b)[(tim
 
 function run(isShared) {
   const [screen, other] = [new Instance(), new Instance()];
-  other.x.halves_open(Number(width), Number(height));
+  other.x.residual_open(Number(width), Number(height));
   const copy = new Uint8Array(10 * width * height);
   const [residuals, predicted, rest] = [[], [], []];
   const hash = createHash('sha256');
@@ -57,8 +57,8 @@ function run(isShared) {
     if (isShared && number > 0) {
       timed(residuals, () => {
         other.put(mail);
-        other.x.halves_mail();
-        if (other.x.halves_next() !== RESIDUALS) throw new Error(`mail ${number} has no residuals`);
+        other.x.residual_mail();
+        if (other.x.residual_next() !== RESIDUALS) throw new Error(`mail ${number} has no residuals`);
         const [, at, length] = other.numbers();
         copy.set(other.memory(at, length));
       });
@@ -69,7 +69,7 @@ function run(isShared) {
       if (wants === WANTS_RESIDUALS) {
         const [, , length] = other.numbers();
         screen.memory(screen.x.screen_residuals(length), length).set(copy.subarray(0, length));
-        screen.x.screen_complete(1);
+        if (screen.x.screen_complete(1) !== 1) throw new Error(`mail ${number}: its residuals were refused`);
       }
       // The frame is ready at the first time, and is shown at the second at the latest.
       if (screen.x.screen_time(now + 1) !== PICTURE && number > 0) screen.x.screen_time(now + 99);

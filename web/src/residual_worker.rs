@@ -11,16 +11,23 @@ use crate::screen::MAX_PIXELS;
 
 /// Decodes residuals of the frames in mail for the screen.
 #[derive(Debug, Default)]
-pub struct Halves {
+pub struct ResidualWorker {
+    model: Option<VideoModel>,
     decoder: Option<FrameResidualDecoder>,
     waiting: VecDeque<Record>,
 }
 
-impl Halves {
-    /// Begins with frames of this width and height; of others it decodes nothing.
-    pub fn open(&mut self, model: VideoModel, [width, height]: [u32; 2]) {
+impl ResidualWorker {
+    /// Begins with frames of this width and height. A welcome in the mail changes them.
+    pub fn open(&mut self, model: VideoModel, size: [u32; 2]) {
+        self.model = Some(model);
+        self.begin(size);
+    }
+
+    fn begin(&mut self, [width, height]: [u32; 2]) {
         let size = Size::new(width, height).ok().filter(|size| size.pixels() <= MAX_PIXELS);
-        self.decoder = size.map(|size| FrameResidualDecoder::new(model, size, 1));
+        let model = self.model.clone();
+        self.decoder = size.zip(model).map(|(size, model)| FrameResidualDecoder::new(model, size, 1));
     }
 
     /// Takes a copy of the screen's mail.
@@ -35,11 +42,16 @@ impl Halves {
     /// Decodes the residuals of the next frame into `out`. Returns its number; `None` after the last one.
     pub fn poll(&mut self, out: &mut FrameResiduals) -> Option<u64> {
         while let Some(record) = self.waiting.pop_front() {
-            // The screen finds what is wrong with a frame.
-            if let (Record::Frame(frame), Some(decoder)) = (record, &mut self.decoder)
-                && decoder.decode(&frame.prefix, out).is_ok_and(|is_there| is_there)
-            {
-                return Some(frame.header.id);
+            match record {
+                Record::Welcome(welcome) => self.begin([welcome.width, welcome.height]),
+                Record::Frame(frame) => {
+                    let decoder = self.decoder.as_mut();
+                    // The screen finds what is wrong with a frame.
+                    if decoder.is_some_and(|decoder| decoder.decode(&frame.prefix, out) == Ok(true)) {
+                        return Some(frame.header.id);
+                    }
+                }
+                _ => {}
             }
         }
         None
