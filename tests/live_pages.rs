@@ -24,8 +24,10 @@ use tokio::task::JoinHandle;
 /// The number of pictures of a broadcast that the test checks.
 const MIN_FRAMES: usize = 30;
 /// Pictures that two workers decoded. They have more than 500,000 pixels, from which on the viewer starts a second one.
-const MIN_LARGE_FRAMES: usize = 8;
+const MIN_LARGE_FRAMES: usize = 6;
 const LARGE_SCALE: u32 = 6;
+/// So few that a busy machine shows every one.
+const LARGE_RATE: u32 = 2;
 /// Frames of video a second. A busy machine reads each one back from the canvas, so it would show few of more.
 const VIDEO_RATE: u32 = 5;
 /// Broadcasts until the page shows every frame.
@@ -132,7 +134,7 @@ async fn shows_large_video_of_two_workers_bit_for_bit(engine: Engine) {
         return;
     }
     let format = Format::Ycbcr420(Ycbcr::BT601);
-    let shape = PictureFormat::new(large_size(), format, FrameRate::new(VIDEO_RATE, 1).expect("a valid rate"));
+    let shape = PictureFormat::new(large_size(), format, FrameRate::new(LARGE_RATE, 1).expect("a valid rate"));
     for _ in 0..MAX_ATTEMPTS {
         let source = VideoFrames::new(shape, (1, RenditionLimit::AtMost(1)), large_picture);
         let recorded = Recorded::start(plan().listen_to(source));

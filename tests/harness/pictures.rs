@@ -52,11 +52,11 @@ fn sample(content: Content, [x, y]: [u32; 2], component: usize, seed: u32) -> u8
 fn hash(x: u32, y: u32, c: u32, seed: u32) -> u32 {
     let mut bits = x.wrapping_mul(0x9e37_79b1) ^ y.wrapping_mul(0x85eb_ca77) ^ c.wrapping_mul(0xc2b2_ae3d);
     bits ^= seed.wrapping_mul(0x27d4_eb2f);
-    // Without a loop: this is called often, and is not optimised.
-    bits = (bits ^ (bits >> 15)).wrapping_mul(0x85eb_ca6b);
-    bits ^= bits >> 13;
-    bits = (bits ^ (bits >> 15)).wrapping_mul(0xc2b2_ae35);
-    bits ^= bits >> 13;
+    for factor in [0x85eb_ca6b_u32, 0xc2b2_ae35] {
+        bits ^= bits >> 15;
+        bits = bits.wrapping_mul(factor);
+        bits ^= bits >> 13;
+    }
     bits ^ (bits >> 16)
 }
 

@@ -21,14 +21,6 @@ const IMPURE_CRATES: [&str; 4] = ["tokio", "quinn", "ort", "image"];
 /// This crate reads y4m through the crate that also reads images.
 const MAY_READ_IMAGES: &str = "nestcast-encode";
 const WASM_TARGET: &str = "wasm32-unknown-unknown";
-/// The module runs for a second or two: compilers would take longer for what more optimisation saves.
-const OPT_LEVELS: [&str; 5] = [
-    "profile.dev.package.nestcast-codec.opt-level=1",
-    "profile.dev.package.nestcast-encode.opt-level=0",
-    "profile.dev.package.nestcast-media.opt-level=0",
-    "profile.dev.package.nestcast-player.opt-level=0",
-    "profile.dev.package.nestcast-proto.opt-level=0",
-];
 /// The package of the module that runs a broadcast.
 const MODULE_PACKAGE: &str = "nestcast-wasm";
 /// A module's first bytes, and the number of the section of its imports (WebAssembly Core Specification 1.0, section
@@ -53,9 +45,9 @@ pub(crate) fn needs_no_host() -> Result<()> {
         return Ok(());
     }
     let packages = PURE_CRATES.iter().chain(&[MODULE_PACKAGE]).flat_map(|package| ["--package", package]);
-    let levels = OPT_LEVELS.iter().flat_map(|level| ["--config", level]);
-    let build = ["build", "--locked", "--target", WASM_TARGET];
-    cargo::step(&build.into_iter().chain(levels).chain(packages).collect::<Vec<_>>(), &[])?;
+    // The module runs for a second: compilers would take longer for the last half of it.
+    let build = ["build", "--locked", "--target", WASM_TARGET, "--config", "profile.dev.opt-level=1"];
+    cargo::step(&build.into_iter().chain(packages).collect::<Vec<_>>(), &[])?;
     let module = module()?;
     let bytes = fs::read(&module).map_err(|error| Failure::say(format!("{}: {error}", module.display())))?;
     if has_imports(&bytes).ok_or(Failure::say(format!("{} is no WebAssembly module", module.display())))? {
