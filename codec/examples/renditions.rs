@@ -65,7 +65,7 @@ impl Observer for Clock {
         state.since_stage += now - state.last;
         if let Moment::Stage(stage) = moment {
             // The first stage of a rendition.
-            state.begun += usize::from(stage == Stage::Leak);
+            state.begun += usize::from(stage == Stage::Quarters);
             let time = std::mem::take(&mut state.since_stage);
             *state.frames.last_mut().expect("a frame began").entry((state.begun, stage)).or_default() += time;
         }

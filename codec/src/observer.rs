@@ -8,8 +8,6 @@ pub enum Stage {
     Take,
     /// Encoder: coarse vectors between two such frames, and whether a scene begins.
     CoarseSearch,
-    /// Moves the enhancement reference towards the base-layer reference.
-    Leak,
     /// Encoder: interpolates the references for its search.
     Quarters,
     /// Encoder: vectors of every block.
@@ -53,7 +51,6 @@ impl Stage {
         match self {
             Self::Take => "take in",
             Self::CoarseSearch => "coarse search",
-            Self::Leak => "leak",
             Self::Quarters => "interpolate",
             Self::BlockSearch => "block search",
             Self::Modes => "modes",

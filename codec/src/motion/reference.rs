@@ -53,18 +53,6 @@ impl Plane {
         self.samples.fill(value);
     }
 
-    /// Returns the work, in parts of `samples` samples, that sets this to `enhancement_reference`, moved by a 32nd of
-    /// its distance towards `base_reference`.
-    pub(crate) fn leaks<'a>(
-        &'a mut self,
-        enhancement_reference: &'a Self,
-        base_reference: &'a Self,
-        samples: usize,
-    ) -> impl Iterator<Item = Leak<'a>> {
-        let from = enhancement_reference.samples.chunks(samples).zip(base_reference.samples.chunks(samples));
-        self.samples.chunks_mut(samples).zip(from).map(|(out, from)| Leak { out, from })
-    }
-
     /// Returns all rows, to be written in strips from top to bottom.
     pub(crate) fn rows_mut(&mut self) -> RowsMut<'_> {
         RowsMut {
@@ -97,18 +85,6 @@ impl Plane {
         let mut rows = self.rows_mut();
         (0..rows.count()).for_each(|row| rows.continue_row(row));
         rows.continue_plane();
-    }
-}
-
-/// Some samples that leak.
-pub(crate) struct Leak<'a> {
-    out: &'a mut [i16],
-    from: (&'a [i16], &'a [i16]),
-}
-
-impl Leak<'_> {
-    pub(crate) fn run(self) {
-        widest!(leak(self.from.0, self.from.1, self.out));
     }
 }
 
@@ -252,15 +228,6 @@ pub(crate) fn widen_deep(samples: &[[u8; 2]], bits: u8, out: &mut [i16]) -> bool
         *out = value;
     }
     differs == 0
-}
-
-#[inline(always)]
-fn leak(enhancement_reference: &[i16], base_reference: &[i16], out: &mut [i16]) {
-    for ((out, enhancement_reference), base_reference) in out.iter_mut().zip(enhancement_reference).zip(base_reference)
-    {
-        // floor + ((31 * (enhanced - floor) + 16) >> 5), in 16 bits.
-        *out = enhancement_reference + ((16 - (enhancement_reference - base_reference)) >> 5);
-    }
 }
 
 /// Sets `out` to the sum of a prediction and a residual, within the range of samples.

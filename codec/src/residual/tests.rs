@@ -17,7 +17,7 @@ use crate::subband::coefficients;
 use crate::subband::layout::{ChromaFormat, Subband};
 use crate::subband::sparse::SparseBands;
 #[cfg(feature = "training")]
-use crate::training::tally::Tally;
+use crate::training::tally::{Receiver, Tally};
 use crate::wavelet::synthesis::{Component, Source};
 
 const MAX_PLANES: u8 = 15;
@@ -201,7 +201,7 @@ fn a_tally_measures_the_string_and_gives_tables_that_shorten_it() {
     let mut tally = Tally::default();
     let (_, string) = encoder.encode(&model, &residual, usize::MAX);
     let (slices, planes, passes) = encoder.uncoded(&model);
-    tally.meet_symbols(slices, planes, passes);
+    tally.meet_symbols(slices, planes, passes, &[Receiver { string: string.len() + 8, weight: 1.0 }]);
     let length = |bits: f64| (8.0 * string.len() as f64 - bits).abs();
     assert!(length(tally.bits) < 64.0, "{} bits, {} bytes", tally.bits, string.len());
     tally.meet_points(&model, encoder.bands(), planes, &string).expect("no length in it");
@@ -211,6 +211,35 @@ fn a_tally_measures_the_string_and_gives_tables_that_shorten_it() {
     assert!(shorter.len() < string.len(), "{} of {} bytes", shorter.len(), string.len());
     // Noise is spread evenly within the finest bins.
     assert!((better.subbands[50].offsets[0] - 0.5).abs() < 0.1);
+}
+
+#[cfg(feature = "training")]
+#[test]
+fn tables_for_who_gets_an_eighth_shorten_the_eighth_most() {
+    let bytes = crate::tables::PHOTO;
+    let mut encoder = ResidualEncoder::new(&Threads::new(1));
+    let residual = residual(size(129, 77), 30);
+    let model = Model::from_bytes(bytes).expect("shipped");
+    let (_, string) = encoder.encode(&model, &residual, usize::MAX);
+    let learned = |encoder: &mut ResidualEncoder, receiver: usize| {
+        let mut tally = Tally::default();
+        let (slices, planes, passes) = encoder.uncoded(&model);
+        tally.meet_symbols(slices, planes, passes, &[Receiver { string: receiver, weight: 1.0 }]);
+        Model::from_bytes(&tally.better_tables(bytes).expect("shipped")).expect("tables")
+    };
+    let eighth = string.len() / 8;
+    let models = [eighth, string.len() + 8, 0].map(|receiver| learned(&mut encoder, receiver));
+    assert_eq!(models[2].priors, model.priors, "nobody gets a symbol");
+    let errors = models.map(|model| {
+        let (planes, string) = encoder.encode(&model, &residual, eighth);
+        let mut decoder = ResidualDecoder::new(&Threads::new(1));
+        let mut out = Planes420::default();
+        decoder.start(residual.size(), planes);
+        decoder.push(&model, &string).expect("a valid string");
+        decoder.residual_into(&model, &mut out);
+        mean_square(&residual, &out)
+    });
+    assert!(errors[0] < errors[1] && errors[1] < errors[2], "{errors:?}");
 }
 
 #[test]

@@ -102,18 +102,40 @@ impl Tally {
         Ok(out)
     }
 
-    /// Counts the symbols of the first `passes` coding passes of every slice. The slices must be new.
-    pub(crate) fn meet_symbols(&mut self, slices: &mut SliceEncoder<impl Record>, planes: u8, passes: usize) {
-        for slice in slices.slices() {
-            let mut meter = Meter::new(TABLE_PRIORS);
-            let mut done = 0;
-            // A meter is never starved.
-            let _ = scan::run(slice, &mut Cursor::new(planes), &mut meter, |_| {
-                done += 1;
-                done < passes
-            });
-            self.bits += meter.bits;
-            self.priors.iter_mut().zip(meter.slopes).for_each(|(own, met)| own.add(met, 1.0));
+    /// Counts the symbols of the first `passes` coding passes of every slice. The slices must be new. A symbol counts
+    /// for each receiver whose bytes contain it, and as the share that it is of them: a rate falls by the same share for
+    /// all receivers.
+    pub(crate) fn meet_symbols(
+        &mut self,
+        slices: &mut SliceEncoder<impl Record>,
+        planes: u8,
+        passes: usize,
+        receivers: &[Receiver],
+    ) {
+        let meters: Vec<Meter> = slices
+            .slices()
+            .map(|slice| {
+                let mut meter = Meter::new(TABLE_PRIORS);
+                let mut done = 0;
+                // A meter is never starved.
+                let _ = scan::run(slice, &mut Cursor::new(planes), &mut meter, |_| {
+                    done += 1;
+                    done < passes
+                });
+                meter
+            })
+            .collect();
+        let bits: f64 = meters.iter().map(|meter| meter.bits).sum();
+        self.bits += bits;
+        for meter in meters {
+            // Slices take turns, so a prefix has the same share of each.
+            let share = meter.bits / bits;
+            let contains = |receiver: &&Receiver, end: f64| end <= 8.0 * receiver.string as f64 * share;
+            for symbol in meter.symbols {
+                let receivers = receivers.iter().filter(|receiver| contains(receiver, symbol.end));
+                let weight: f64 = receivers.map(|receiver| receiver.weight).sum();
+                self.priors[symbol.context].add(symbol.slope, weight);
+            }
         }
     }
 
@@ -158,19 +180,35 @@ fn known_plane(plane: usize) -> i32 {
     i32::try_from(plane).unwrap_or_default()
 }
 
+/// Who gets a prefix of a bitstream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Receiver {
+    /// The bytes of the bitstream that it gets.
+    pub(crate) string: usize,
+    /// What one of its symbols counts.
+    pub(crate) weight: f64,
+}
+
 /// A coder that measures a code instead of writing it.
 pub(crate) struct Meter {
     /// Length in bits.
     pub(crate) bits: f64,
-    /// By context.
-    pub(crate) slopes: Vec<Slope>,
+    pub(crate) symbols: Vec<MeteredSymbol>,
     /// By context: the remaining weight of the prior in the fast and in the slow estimate.
     left: Vec<[f64; 2]>,
 }
 
+/// A symbol of a measured code.
+pub(crate) struct MeteredSymbol {
+    pub(crate) context: usize,
+    pub(crate) slope: Slope,
+    /// The length of the code up to its end, in bits.
+    end: f64,
+}
+
 impl Meter {
     pub(crate) fn new(contexts: usize) -> Self {
-        Self { bits: 0.0, slopes: vec![Slope::default(); contexts], left: vec![[1.0; 2]; contexts] }
+        Self { bits: 0.0, symbols: Vec::new(), left: vec![[1.0; 2]; contexts] }
     }
 }
 
@@ -190,9 +228,11 @@ impl Coder for Meter {
         self.bits -= if bit { one } else { 1.0 - one }.log2();
         let left = &mut self.left[context];
         let share = (left[0] + left[1]) / 2.0;
-        let slope = &mut self.slopes[context];
-        slope.falls += share * if bit { 1.0 / one } else { -1.0 / (1.0 - one) };
-        slope.curves += share * share / (one * (1.0 - one));
+        let slope = Slope {
+            falls: share * if bit { 1.0 / one } else { -1.0 / (1.0 - one) },
+            curves: share * share / (one * (1.0 - one)),
+        };
+        self.symbols.push(MeteredSymbol { context, slope, end: self.bits });
         for (left, shift) in left.iter_mut().zip([RATES & 0xF, RATES >> 4]) {
             *left *= 1.0 - 1.0 / f64::from(1_u32 << shift);
         }

@@ -2,13 +2,14 @@
 
 use crate::error::Error;
 use crate::motion::side_info;
-use crate::training::tally::{Meter, Slope, Tally};
+use crate::training::tally::{Meter, Receiver, Slope, Tally};
 use crate::video::encoder::VideoEncoder;
 use crate::video::frame::CodedFrame;
 
 impl VideoEncoder {
-    /// Returns the statistics of `frame`, the last one that was coded: its symbols down to its last byte, and the
-    /// coefficients that are known after each of `cuts` bytes.
+    /// Returns the statistics of `frame`, the last one that was coded, for receivers that get its first `cuts` bytes:
+    /// their symbols, and the coefficients that they know. A symbol counts 1 for a receiver of the fewest bytes, and for
+    /// the others in inverse proportion to their bytes.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if the bytes are no frame.
@@ -21,10 +22,17 @@ impl VideoEncoder {
             return Ok(tally);
         }
         let (slices, planes, passes) = coder.uncoded(model);
-        tally.meet_symbols(slices, planes, passes);
-        for cut in cuts {
-            let prefix = &string[..cut.saturating_sub(frame.side).min(string.len())];
-            tally.meet_points(model, coder.bands(), planes, prefix)?;
+        let fewest = cuts.iter().min().map_or(1.0, |cut| *cut as f64);
+        let receivers: Vec<Receiver> = cuts
+            .iter()
+            .map(|cut| Receiver {
+                string: cut.saturating_sub(frame.side).min(string.len()),
+                weight: fewest / (*cut).max(1) as f64,
+            })
+            .collect();
+        tally.meet_symbols(slices, planes, passes, &receivers);
+        for receiver in receivers {
+            tally.meet_points(model, coder.bands(), planes, &string[..receiver.string])?;
         }
         Ok(tally)
     }
@@ -44,8 +52,8 @@ impl MotionTally {
         let (_, field, _) = encoder.last();
         let meter = side_info::code(field, Meter::new);
         self.bits += weight * meter.bits;
-        self.slopes.resize(meter.slopes.len(), Slope::default());
-        self.slopes.iter_mut().zip(meter.slopes).for_each(|(own, met)| own.add(met, weight));
+        self.slopes.resize(side_info::priors().count(), Slope::default());
+        meter.symbols.iter().for_each(|met| self.slopes[met.context].add(met.slope, weight));
     }
 
     /// Returns better priors for the side information's contexts than those of this build, in 1/65536.

@@ -191,8 +191,6 @@ impl VideoDecoder {
             if head.switches {
                 state.predict_switch(motion.advance(), threads, room);
             } else {
-                state.leak(threads);
-                threads.end(Stage::Leak);
                 state.predict(motion.advance(), threads, room);
             }
             threads.end(Stage::Predict);

@@ -234,9 +234,7 @@ impl RenditionEncoder {
             threads: threads.clone(),
             effort: *effort,
         };
-        let references = state.leak(threads);
-        threads.end(Stage::Leak);
-        choice.run(&aim, &mut source.search, searched, references, field, side);
+        choice.run(&aim, &mut source.search, searched, state.references(), field, side);
         state.predict(field, threads, room);
         threads.end(Stage::Predict);
     }

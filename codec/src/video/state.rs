@@ -2,14 +2,14 @@
 //!
 //! Prior art: progressive fine granularity scalability makes two references from two prefixes of one embedded residual
 //! (Wu, Li and Zhang, "A framework for efficient progressive fine granularity scalable video coding", IEEE Trans.
-//! Circuits and Systems for Video Technology 11(3), 2001). Here the enhancement reference (there: the high-quality
-//! reference) leaks towards the base-layer reference (the low-quality one), and blocks leave it in turn.
+//! Circuits and Systems for Video Technology 11(3), 2001). Here blocks leave the enhancement reference (there: the
+//! high-quality reference) in turn, and continue from the base-layer reference (the low-quality one).
 
 use std::ops::Range;
 
 use crate::motion::field::{Field, columns};
 use crate::motion::overlap::{self, Kind};
-use crate::motion::reference::{BySource, Leak, Past, Plane, Reference, RowsMut, add, add_to};
+use crate::motion::reference::{BySource, Past, Plane, Reference, RowsMut, add, add_to};
 use crate::parallel::{self, Threads};
 use crate::picture::{Size, ViewMut};
 use crate::scratch::Scratch;
@@ -17,8 +17,6 @@ use crate::simd::widest;
 use crate::video::shown;
 use crate::video::strip::NextPlanes;
 
-/// The samples of a reference that a thread moves at a time: fewer take less time than another thread needs to wake.
-const LEAK_SAMPLES: usize = 1 << 18;
 /// The fewest rows of blocks that justify predicting the row above them once more.
 const MIN_BAND_BLOCK_ROWS: usize = 6;
 
@@ -28,16 +26,16 @@ pub(crate) struct State {
     pub(crate) size: Size,
     pub(crate) base_reference: Reference,
     pub(crate) enhancement_reference: Reference,
-    /// The enhancement reference after its leak.
-    leaked: Reference,
     /// Both references as they were for the frame before.
-    leaked_before: Reference,
     base_reference_before: Reference,
+    enhancement_reference_before: Reference,
     /// Whether the last frame has no pictures before it.
     pub(super) begins: bool,
     predicted_base_reference: Reference,
     /// Also the prediction of the shown frame.
     pub(crate) predicted: Reference,
+    /// A shown picture whose motion is continued, once one was.
+    continued: Option<Reference>,
 }
 
 impl State {
@@ -48,48 +46,42 @@ impl State {
             size,
             base_reference: grey.clone(),
             enhancement_reference: grey.clone(),
-            leaked: grey.clone(),
-            leaked_before: grey.clone(),
             base_reference_before: grey.clone(),
+            enhancement_reference_before: grey.clone(),
             begins: true,
             predicted_base_reference: grey.clone(),
             predicted: grey,
+            continued: None,
         }
     }
 
-    /// Moves the enhancement reference by a 32nd of its distance towards the base-layer one, and returns all
-    /// references.
-    pub(crate) fn leak(&mut self, threads: &Threads) -> BySource<Past<&Reference>> {
-        std::mem::swap(&mut self.leaked, &mut self.leaked_before);
-        let from = self.enhancement_reference.planes.iter().zip(&self.base_reference.planes);
-        let parts =
-            self.leaked.planes.iter_mut().zip(from).flat_map(|(leaked, (enhancement_reference, base_reference))| {
-                leaked.leaks(enhancement_reference, base_reference, LEAK_SAMPLES)
-            });
-        let threads = threads.at_most(self.size.pixels() / LEAK_SAMPLES);
-        parallel::for_each(&threads, parts, Leak::run);
+    /// Returns the pictures that the next frame may be predicted from. Where there is none before the last one, the last
+    /// one takes its place.
+    pub(crate) fn references(&mut self) -> BySource<Past<&Reference>> {
+        let Self { base_reference, enhancement_reference, .. } = self;
         if std::mem::take(&mut self.begins) {
-            self.leaked_before.copy_from(&self.leaked);
-            self.base_reference_before.copy_from(&self.base_reference);
+            self.base_reference_before.copy_from(base_reference);
+            self.enhancement_reference_before.copy_from(enhancement_reference);
         }
         BySource {
-            enhancement_reference: Past { last: &self.leaked, before: &self.leaked_before },
-            base_reference: Past { last: &self.base_reference, before: &self.base_reference_before },
+            enhancement_reference: Past { last: enhancement_reference, before: &self.enhancement_reference_before },
+            base_reference: Past { last: base_reference, before: &self.base_reference_before },
         }
     }
 
-    /// Predicts a frame, after [`State::leak`].
+    /// Predicts a frame.
     pub(crate) fn predict(&mut self, field: &Field, threads: &Threads, room: &Scratch<i32>) {
+        self.references();
         let Self {
             base_reference,
-            leaked,
-            leaked_before,
             base_reference_before,
+            enhancement_reference,
+            enhancement_reference_before,
             predicted,
             predicted_base_reference,
             ..
         } = self;
-        let from_enhancement_reference = Past { last: &*leaked, before: &*leaked_before };
+        let from_enhancement_reference = Past { last: &*enhancement_reference, before: &*enhancement_reference_before };
         let from_base_reference = Past { last: &*base_reference, before: &*base_reference_before };
         let outs = [(predicted, from_enhancement_reference), (predicted_base_reference, from_base_reference)];
         let jobs = outs.into_iter().flat_map(|(out, enhancement_reference)| {
@@ -120,7 +112,7 @@ impl State {
         predicted_base_reference.copy_from(predicted);
     }
 
-    /// Predicts from a shown picture by `field`, in the memory that the next frame uses first; both references stay.
+    /// Predicts from a shown picture by `field`; both references stay.
     pub(crate) fn carry_on(
         &mut self,
         field: &Field,
@@ -128,15 +120,16 @@ impl State {
         threads: &Threads,
         room: &Scratch<i32>,
     ) -> &Reference {
-        let Self { leaked_before, predicted_base_reference, .. } = self;
+        let Self { size, continued, predicted_base_reference, .. } = self;
+        let continued = continued.get_or_insert_with(|| Reference::new(*size));
         let deep = shown::deep_bits(shown);
-        for (plane, shown) in leaked_before.planes.iter_mut().zip(&shown.planes) {
+        for (plane, shown) in continued.planes.iter_mut().zip(&shown.planes) {
             match deep {
                 Some(bits) => plane.take_deep_samples(shown.samples, shown.stride, bits),
                 None => plane.take_samples(shown.samples, shown.stride),
             }
         }
-        predict_from(leaked_before, field, threads, room, predicted_base_reference);
+        predict_from(continued, field, threads, room, predicted_base_reference);
         predicted_base_reference
     }
 
@@ -184,6 +177,7 @@ impl State {
 
     /// As [`State::next_base_reference`], of the enhancement reference, whose prediction stays.
     pub(super) fn next_enhancement_reference(&mut self) -> NextPlanes<'_> {
+        std::mem::swap(&mut self.enhancement_reference, &mut self.enhancement_reference_before);
         with_prediction(&mut self.enhancement_reference, &self.predicted)
     }
 }

@@ -21,8 +21,8 @@ pub struct VideoReference {
     size: [usize; 2],
     base_reference: Picture,
     enhancement_reference: Picture,
-    /// The leaked enhanced picture and the floor that the last frame was predicted from; `None` if it was predicted
-    /// from nothing.
+    /// The enhancement reference and the base-layer reference that the last frame was predicted from; `None` if it was
+    /// predicted from nothing.
     before: Option<[Picture; 2]>,
     /// The shown picture in 1/64 of a step, less 128.
     shown: Picture,
@@ -145,9 +145,8 @@ impl VideoReference {
         } else {
             let side = &frame[head.bytes..head.bytes + head.side];
             let field = Field::read(side, self.size, head.phase, head.bipredicts)?;
-            let leaked = each(&self.enhancement_reference, &self.base_reference, |e, f| f + ((31 * (e - f) + 16) >> 5));
-            let enhancement_reference = if head.switches { self.base_reference.clone() } else { leaked };
-            let last = [enhancement_reference, self.base_reference.clone()];
+            let from = if head.switches { &self.base_reference } else { &self.enhancement_reference };
+            let last = [from.clone(), self.base_reference.clone()];
             let before = self.before.take().unwrap_or_else(|| last.clone());
             let from = |which: usize, c: usize| [&last[which][c], &before[which][c]];
             let planes = [0, 1, 2];

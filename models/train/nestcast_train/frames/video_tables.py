@@ -31,7 +31,7 @@ STEPS = {KEY: (0.5, 0.6), RESIDUAL: (0.5, 0.6)}
 TRAINED = {KEY: 1.0, RESIDUAL: 0.5}
 # (near, far) of each lifting step
 CDF = np.array([(-1.586134342, 0), (-0.052980118, 0), (0.882911075, 0), (0.443506852, 0)])
-ROUNDS = 2
+ROUNDS = 3
 HELD_OUT = 4  # every fourth clip
 # Weight of a frame: people who sign in front of a still background, made clips, all others.
 WEIGHTS = {"asl": 1, "made": 2}
