@@ -61,7 +61,7 @@ files = 146
 licence = "public domain, Unsplash License, or Creative Commons allowing commercial use; by picture"
 
 [ranges]
-position = [0.0, 9.0]  # of cuts, in bit planes, that the network was trained for (frames.py)
+position = [0.0, 9.0]  # of cuts, in bit planes, that the network was trained for (frame_restorer.py)
 """
 
 
