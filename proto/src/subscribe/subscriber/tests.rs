@@ -292,5 +292,5 @@ fn what_comes_all_at_once_behind_an_outage_makes_room_for_the_newest() {
         let at = (id - 4) * 20;
         assert_eq!(ids(&mut subscriber, at), [(id, 4)], "from the oldest that there is room for, one by one");
     }
-    assert_eq!(subscriber.stats(), ReceiveStats { shown: 16, missing_bases: 4, bytes: 80, useful: 64 });
+    assert_eq!(subscriber.stats(), ReceiveStats { shown: 32, missing_bases: 4, bytes: 144, useful: 128 });
 }
