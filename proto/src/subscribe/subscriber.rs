@@ -9,7 +9,7 @@ use crate::path::stats::repaired_in_time;
 use crate::subscribe::late::{Late, More};
 use crate::wire::close::Close;
 use crate::wire::frame::FrameHeader;
-use crate::wire::limits::{MAX_OPEN_FRAMES, RANDOM_ACCESS_REQUEST_INTERVAL};
+use crate::wire::limits::{MAX_OPEN_FRAMES, MAX_OPEN_VIDEO_FRAMES, RANDOM_ACCESS_REQUEST_INTERVAL};
 use crate::wire::message::RandomAccessRequest;
 use crate::wire::stream::LateHeader;
 
@@ -103,7 +103,7 @@ struct Open {
 
 impl Subscriber {
     /// Reassembles frames that come every `interval`. It keeps at most the first `max_frame` bytes of each, and at most
-    /// [`MAX_OPEN_FRAMES`] frames.
+    /// [`MAX_OPEN_FRAMES`] frames, twice as many of video.
     #[must_use]
     pub fn new(interval: Duration, max_frame: u64) -> Self {
         Self {
@@ -175,7 +175,7 @@ impl Subscriber {
     }
 
     fn open(&mut self, now: Duration, header: FrameHeader) {
-        if self.open.len() >= MAX_OPEN_FRAMES
+        if self.open.len() >= self.room()
             && let Some(oldest) = self.open.first_entry()
         {
             // A frame older than all of them would be dropped next.
@@ -370,9 +370,14 @@ impl Subscriber {
         self.open.range(id.saturating_add(1)..).filter(|(_, open)| open.based.is_some()).count()
     }
 
+    /// Returns how many frames may be here before they are shown.
+    const fn room(&self) -> usize {
+        if self.video { MAX_OPEN_VIDEO_FRAMES } else { MAX_OPEN_FRAMES }
+    }
+
     /// Returns when missing base layers are no longer waited for: at once if there is no room for another frame.
     fn overdue(&self) -> Option<Duration> {
-        if self.open.len() >= MAX_OPEN_FRAMES {
+        if self.open.len() >= self.room() {
             return Some(Duration::ZERO);
         }
         let first = self.open.values().filter(|open| open.based.is_some()).map(|open| open.first).min();

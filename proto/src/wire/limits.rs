@@ -25,10 +25,11 @@ pub(crate) const RANDOM_ACCESS_REQUEST_INTERVAL: Duration = Duration::from_secs(
 /// How often a sender says that a complete picture stays: well within the time after which receivers give up a silent
 /// sender.
 pub(crate) const STAYS_EVERY: Duration = Duration::from_secs(10);
-/// The most frames that a receiver holds before it shows them: those that come while a base layer is missing, a second
-/// at 30 frames a second. Where a link falls to a tenth, a lost base layer takes 0.6 s. After an outage more come, and the
-/// receiver drops the oldest.
-pub const MAX_OPEN_FRAMES: usize = 32;
+/// The most pictures that a receiver holds before it shows them: those that come while a base layer is missing, half a
+/// second at 30 frames a second. After an outage more come, and the receiver drops the oldest.
+pub const MAX_OPEN_FRAMES: usize = 16;
+/// The most frames of video, each of which later ones need: where a link falls to a tenth, a lost base layer takes 0.6 s.
+pub(crate) const MAX_OPEN_VIDEO_FRAMES: usize = 32;
 /// The unidirectional streams that a receiver allows at once. While a path is down, each frame's base layer is sent on
 /// its own stream, and none of them ends before the path works again. Sound may have 24 of them.
 ///
