@@ -8,7 +8,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use bytes::Bytes;
 use nestcast_proto::{
     Bitrate, BroadcastFrame, BroadcastName, Clock, Close, Code, DecoderKind, Frame, FrameHeader, FrameRate, Hello,
-    LateHeader, MAX_OPEN_FRAMES, Message, ModelHeader, ModelRequest, Offer, PackageHash, ParityHeader, PathStats,
+    LateHeader, MAX_OPEN_VIDEO_FRAMES, Message, ModelHeader, ModelRequest, Offer, PackageHash, ParityHeader, PathStats,
     RandomAccessFrame, RandomAccessRequest, ReceiverOutput, ReceiverSession, SenderOutput, SenderSession, Sound, Start,
     StreamHead, VersionRange, Video, Welcome,
 };
@@ -21,7 +21,7 @@ const SIDES: [u32; 2] = [16, 16];
 const KEPT_BYTES: usize = 65_536 + 4 * 16 * 16;
 /// The most bytes that a session may hold at once: kept bytes of the open frames, of four streams with parity and of
 /// late bytes, the messages and packages in a fuzzer's input, and the lists of its streams.
-const MOST_HELD: usize = (MAX_OPEN_FRAMES + 12) * KEPT_BYTES + 2 * 1024 * 1024;
+const MOST_HELD: usize = (MAX_OPEN_VIDEO_FRAMES + 12) * KEPT_BYTES + 2 * 1024 * 1024;
 /// A session gives no more outputs at one moment than this: it does not loop.
 const MOST_OUTPUTS: usize = 10_000;
 

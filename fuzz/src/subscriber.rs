@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
-use nestcast_proto::{FrameHeader, LateHeader, MAX_OPEN_FRAMES, More, ReceivedFrame, StreamHead, Subscriber};
+use nestcast_proto::{FrameHeader, LateHeader, MAX_OPEN_VIDEO_FRAMES, More, ReceivedFrame, StreamHead, Subscriber};
 
 use crate::bounded;
 
@@ -84,7 +84,7 @@ pub fn subscriber(data: &[u8]) {
     let mut input = Unstructured::new(data);
     let Ok((frames, seconds)) = input.arbitrary::<(u16, u8)>() else { return };
     // Open frames, one shown frame and its late bytes, bytes that come, and this target's notes of each event.
-    let most = (MAX_OPEN_FRAMES + 4) * MAX_FRAME + 2 * usize::from(u16::MAX) + 256 * data.len() + 4096;
+    let most = (MAX_OPEN_VIDEO_FRAMES + 4) * MAX_FRAME + 2 * usize::from(u16::MAX) + 256 * data.len() + 4096;
     bounded::within(most, "receiving frames", || {
         let mut driver = Driver::new(interval(frames, seconds), false);
         while !input.is_empty() {
@@ -106,7 +106,7 @@ pub fn subscriber_live(data: &[u8]) {
     let mut input = Unstructured::new(data);
     let Ok((video, frames, seconds)) = input.arbitrary::<(bool, u16, u8)>() else { return };
     // As above, with late bytes that are ready and that wait, each in memory that doubled.
-    let most = (MAX_OPEN_FRAMES + 8) * MAX_FRAME + 2 * usize::from(u16::MAX) + 256 * data.len() + 4096;
+    let most = (MAX_OPEN_VIDEO_FRAMES + 8) * MAX_FRAME + 2 * usize::from(u16::MAX) + 256 * data.len() + 4096;
     bounded::within(most, "receiving late bytes", || {
         let mut driver = Driver::new(interval(frames, seconds), video);
         while !input.is_empty() {
@@ -280,7 +280,7 @@ impl Driver {
 
     fn poll(&mut self) {
         for polls in 0.. {
-            assert!(polls <= MAX_OPEN_FRAMES, "more frames than may be open");
+            assert!(polls <= MAX_OPEN_VIDEO_FRAMES, "more frames than may be open");
             let Some(frame) = self.subscriber.poll(self.now) else { break };
             self.show(&frame);
         }

@@ -17,7 +17,7 @@ const NOW: f64 = 1_795_000_000_000.0;
 const SIDES: [u32; 2] = [64, 32];
 /// The most actions that one input asks for.
 const MOST_STEPS: usize = 1000;
-/// The session keeps 16 frames of 74 kB at most, the mail as many, and streams that wait for their heads.
+/// The session keeps 32 frames of 74 kB at most, the mail as many, and streams that wait for their heads.
 const MOST_HELD: usize = 8 << 20;
 
 #[derive(Debug, Arbitrary)]

@@ -150,8 +150,8 @@ pub use wire::close::{Close, Code};
 pub use wire::control::Control;
 pub use wire::frame::{Frame, FrameHeader, RandomAccessFrame};
 pub use wire::limits::{
-    MAX_FRAME, MAX_HEAD_BYTES, MAX_MESSAGE, MAX_MODEL, MAX_OPEN_FRAMES, MAX_SOUND_PACKET, MAX_STREAMS, MAX_TOKEN,
-    SESSION_ALPN,
+    MAX_FRAME, MAX_HEAD_BYTES, MAX_MESSAGE, MAX_MODEL, MAX_OPEN_FRAMES, MAX_OPEN_VIDEO_FRAMES, MAX_SOUND_PACKET,
+    MAX_STREAMS, MAX_TOKEN, SESSION_ALPN,
 };
 pub use wire::message::{
     Clock, DecoderKind, Hello, Message, ModelRequest, PackageHash, RandomAccessRequest, SoundRequest, Video, Welcome,

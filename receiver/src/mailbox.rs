@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use nestcast_proto::{MAX_OPEN_FRAMES, More, ReceiveStats, ReceivedFrame, Sound, SoundPacket, Welcome};
+use nestcast_proto::{MAX_OPEN_VIDEO_FRAMES, More, ReceiveStats, ReceivedFrame, Sound, SoundPacket, Welcome};
 use tokio::sync::{oneshot, watch};
 
 use crate::sink::Readiness;
@@ -18,7 +18,7 @@ const MAX_WAITING_SOUND: usize = 50;
 pub(crate) type Answer<T> = oneshot::Sender<T>;
 
 /// Both ends of the mailbox. The network never waits for a frame to be processed. At most one picture waits, and at
-/// most [`MAX_OPEN_FRAMES`] frames of video.
+/// most [`MAX_OPEN_VIDEO_FRAMES`] frames of video: as many may come at once, with a base layer that they waited for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Mailbox(Arc<Shared>);
 
@@ -123,7 +123,7 @@ impl Mailbox {
     pub(crate) fn frame(&self, arrived: ReceivedFrame, received: ReceiveStats) {
         self.post(|state| {
             state.current = received;
-            let most = if state.video { MAX_OPEN_FRAMES } else { 1 };
+            let most = if state.video { MAX_OPEN_VIDEO_FRAMES } else { 1 };
             while state.mail.frames.len() >= most {
                 let replaced = state.mail.frames.pop_front();
                 state.lost = replaced.filter(|_| state.video).map(|arrived| arrived.header.id).or(state.lost);

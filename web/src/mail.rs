@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
-use nestcast_proto::{Control, MAX_OPEN_FRAMES, Message, More, ReceivedFrame, Sound, SoundPacket, StreamHead, Welcome};
+use nestcast_proto::{
+    Control, MAX_OPEN_VIDEO_FRAMES, Message, More, ReceivedFrame, Sound, SoundPacket, StreamHead, Welcome,
+};
 
 use crate::milliseconds::{duration, milliseconds};
 
@@ -38,7 +40,7 @@ pub enum Record {
 pub struct MailError;
 
 /// Records that wait for the screen, which may be busy. Of pictures, only the newest one waits; of video, at most
-/// [`MAX_OPEN_FRAMES`] frames.
+/// [`MAX_OPEN_VIDEO_FRAMES`] frames: as many may come at once, when a base layer comes that they waited for.
 #[derive(Debug, Default)]
 pub struct Mail {
     records: VecDeque<Record>,
@@ -56,7 +58,7 @@ impl Mail {
 
     /// Adds a frame. If too many wait, drops the oldest. Returns the number of the newest frame of video that was dropped.
     pub fn push_frame(&mut self, frame: ReceivedFrame) -> Option<u64> {
-        let max = if self.is_video { MAX_OPEN_FRAMES } else { 1 };
+        let max = if self.is_video { MAX_OPEN_VIDEO_FRAMES } else { 1 };
         let mut lost = None;
         while self.records.iter().filter(|record| matches!(record, Record::Frame(_))).count() >= max {
             let oldest = self.records.iter().position(|record| matches!(record, Record::Frame(_)));
@@ -247,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_screen_gets_the_newest_picture_or_the_last_sixteen_frames_of_video() {
+    fn a_busy_screen_gets_the_newest_picture_or_the_last_frames_of_video() {
         let mut mail = Mail::default();
         mail.push_welcome(welcome(false));
         for id in 0..9 {
@@ -258,10 +260,10 @@ mod tests {
         assert_eq!(mail.replaced(), 8);
         mail.push_welcome(welcome(true));
         assert_eq!(Mail::open(mail.take()).map(|records| records.len()), Ok(1));
-        let lost: Vec<_> = (0..18).map(|id| mail.push_frame(frame(id))).collect();
-        assert!(lost[..16].iter().all(Option::is_none), "{lost:?}");
-        assert_eq!(lost[16..], [Some(0), Some(1)]);
-        assert_eq!(Mail::open(mail.take()).map(|records| records.len()), Ok(16));
+        let lost: Vec<_> = (0..34).map(|id| mail.push_frame(frame(id))).collect();
+        assert!(lost[..32].iter().all(Option::is_none), "{lost:?}");
+        assert_eq!(lost[32..], [Some(0), Some(1)]);
+        assert_eq!(Mail::open(mail.take()).map(|records| records.len()), Ok(32));
     }
 
     #[test]

@@ -103,8 +103,7 @@ impl Tally {
     }
 
     /// Counts the symbols of the first `passes` coding passes of every slice. The slices must be new. A symbol counts
-    /// for each receiver whose bytes contain it, and as the share that it is of them: a rate falls by the same share for
-    /// all receivers.
+    /// with the sum of the weights of the receivers whose bytes contain it.
     pub(crate) fn meet_symbols(
         &mut self,
         slices: &mut SliceEncoder<impl Record>,

@@ -9,7 +9,7 @@ use crate::video::frame::CodedFrame;
 impl VideoEncoder {
     /// Returns the statistics of `frame`, the last one that was coded, for receivers that get its first `cuts` bytes:
     /// their symbols, and the coefficients that they know. A symbol counts 1 for a receiver of the fewest bytes, and for
-    /// the others in inverse proportion to their bytes.
+    /// the others in inverse proportion to their cuts, so that what it saves is the same share of each rate.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if the bytes are no frame.
@@ -22,7 +22,7 @@ impl VideoEncoder {
             return Ok(tally);
         }
         let (slices, planes, passes) = coder.uncoded(model);
-        let fewest = cuts.iter().min().map_or(1.0, |cut| *cut as f64);
+        let fewest = cuts.iter().min().map_or(1.0, |cut| (*cut).max(1) as f64);
         let receivers: Vec<Receiver> = cuts
             .iter()
             .map(|cut| Receiver {

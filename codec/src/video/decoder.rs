@@ -81,8 +81,8 @@ impl std::fmt::Debug for VideoDecoder {
 
 impl VideoDecoder {
     /// Returns a decoder for frames of this size, on `threads` threads, that accepts up to [`DEFAULT_MAX_PIXELS`]. It
-    /// allocates about 63 bytes a pixel with the first frame, and more for frames narrower than 64 samples, because
-    /// pictures are continued by 32 samples on every side.
+    /// allocates about 63 bytes a pixel with the first frame, 3 when it first conceals one, and more for frames narrower
+    /// than 64 samples, because pictures are continued by 32 samples on every side.
     #[must_use]
     pub fn new(model: VideoModel, size: Size, threads: usize) -> Self {
         let threads = Threads::new(threads);

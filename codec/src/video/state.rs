@@ -34,7 +34,7 @@ pub(crate) struct State {
     predicted_base_reference: Reference,
     /// Also the prediction of the shown frame.
     pub(crate) predicted: Reference,
-    /// A shown picture whose motion is continued, once one was.
+    /// The shown picture that concealment moves; `None` before the first.
     continued: Option<Reference>,
 }
 
@@ -55,23 +55,29 @@ impl State {
         }
     }
 
-    /// Returns the pictures that the next frame may be predicted from. Where there is none before the last one, the last
-    /// one takes its place.
-    pub(crate) fn references(&mut self) -> BySource<Past<&Reference>> {
-        let Self { base_reference, enhancement_reference, .. } = self;
+    /// Puts the last pictures in the place of those before them, if there are none.
+    fn begin(&mut self) {
         if std::mem::take(&mut self.begins) {
-            self.base_reference_before.copy_from(base_reference);
-            self.enhancement_reference_before.copy_from(enhancement_reference);
+            self.base_reference_before.copy_from(&self.base_reference);
+            self.enhancement_reference_before.copy_from(&self.enhancement_reference);
         }
+    }
+
+    /// Returns the pictures that the next frame may be predicted from.
+    pub(crate) fn references(&mut self) -> BySource<Past<&Reference>> {
+        self.begin();
         BySource {
-            enhancement_reference: Past { last: enhancement_reference, before: &self.enhancement_reference_before },
-            base_reference: Past { last: base_reference, before: &self.base_reference_before },
+            enhancement_reference: Past {
+                last: &self.enhancement_reference,
+                before: &self.enhancement_reference_before,
+            },
+            base_reference: Past { last: &self.base_reference, before: &self.base_reference_before },
         }
     }
 
     /// Predicts a frame.
     pub(crate) fn predict(&mut self, field: &Field, threads: &Threads, room: &Scratch<i32>) {
-        self.references();
+        self.begin();
         let Self {
             base_reference,
             base_reference_before,

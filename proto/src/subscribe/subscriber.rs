@@ -103,7 +103,7 @@ struct Open {
 
 impl Subscriber {
     /// Reassembles frames that come every `interval`. It keeps at most the first `max_frame` bytes of each, and at most
-    /// [`MAX_OPEN_FRAMES`] frames, twice as many of video.
+    /// [`MAX_OPEN_FRAMES`] pictures or [`MAX_OPEN_VIDEO_FRAMES`] frames of video.
     #[must_use]
     pub fn new(interval: Duration, max_frame: u64) -> Self {
         Self {

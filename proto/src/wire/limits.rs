@@ -28,8 +28,10 @@ pub(crate) const STAYS_EVERY: Duration = Duration::from_secs(10);
 /// The most pictures that a receiver holds before it shows them: those that come while a base layer is missing, half a
 /// second at 30 frames a second. After an outage more come, and the receiver drops the oldest.
 pub const MAX_OPEN_FRAMES: usize = 16;
-/// The most frames of video, each of which later ones need: where a link falls to a tenth, a lost base layer takes 0.6 s.
-pub(crate) const MAX_OPEN_VIDEO_FRAMES: usize = 32;
+/// The most frames of video that a receiver holds before it shows them. Every later frame needs each of them, and a
+/// base layer that was lost when a link fell to a tenth takes 0.6 s to come again. This is a second at 30 frames a
+/// second.
+pub const MAX_OPEN_VIDEO_FRAMES: usize = 32;
 /// The unidirectional streams that a receiver allows at once. While a path is down, each frame's base layer is sent on
 /// its own stream, and none of them ends before the path works again. Sound may have 24 of them.
 ///

@@ -145,8 +145,8 @@ impl VideoReference {
         } else {
             let side = &frame[head.bytes..head.bytes + head.side];
             let field = Field::read(side, self.size, head.phase, head.bipredicts)?;
-            let from = if head.switches { &self.base_reference } else { &self.enhancement_reference };
-            let last = [from.clone(), self.base_reference.clone()];
+            let first = if head.switches { &self.base_reference } else { &self.enhancement_reference };
+            let last = [first.clone(), self.base_reference.clone()];
             let before = self.before.take().unwrap_or_else(|| last.clone());
             let from = |which: usize, c: usize| [&last[which][c], &before[which][c]];
             let planes = [0, 1, 2];

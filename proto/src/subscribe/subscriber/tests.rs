@@ -246,10 +246,27 @@ fn of_video_a_base_may_come_while_a_second_of_later_frames_waits() {
     }
     arrive(&mut subscriber, 1000, 1, 4);
     subscriber.handle_end(1);
+    let mut shown = Vec::new();
     while let Some(due) = subscriber.poll_timeout() {
-        subscriber.poll(due);
+        shown.extend(subscriber.poll(due).map(|frame| frame.header.id));
     }
+    assert_eq!(shown, (1..=30).collect::<Vec<_>>());
     assert_eq!(subscriber.stats(), ReceiveStats { shown: 31, missing_bases: 0, bytes: 124, useful: 124 });
+}
+
+#[test]
+fn of_video_no_base_is_waited_for_once_there_is_no_room() {
+    let mut subscriber = Subscriber::new(INTERVAL, MAX_FRAME).of_video();
+    arrive(&mut subscriber, 0, 0, 4);
+    subscriber.handle_end(0);
+    assert_eq!(ids(&mut subscriber, 0), [(0, 4)]);
+    let last = 1 + MAX_OPEN_VIDEO_FRAMES as u64;
+    for id in 2..=last {
+        arrive(&mut subscriber, 0, id, 4);
+        subscriber.handle_end(id);
+        assert_eq!(subscriber.poll(at(0)).is_some(), id == last, "frame {id}");
+    }
+    assert_eq!(subscriber.stats().missing_bases, 1);
 }
 
 #[test]
