@@ -304,7 +304,7 @@ fn a_flood_of_bytes_keeps_no_more_than_a_session_may_hold() {
         while network.poll(NOW + Duration::from_millis(5 * id).as_secs_f64() * 1e3).is_some() {}
         held = held.max(network.take_mail().len());
     }
-    // 65536 bytes for each frame and 4 for each pixel, with 32 frames at once.
+    // 65536 bytes for each frame and 4 for each pixel; at most 17 frames come at once here.
     let most = 17 * (65_536 + 4 * size().pixels() + 100);
     assert!((1..most).contains(&held), "{held} bytes of mail, where {most} are the most");
 }
