@@ -256,6 +256,11 @@ impl Size {
         Self { width: self.width.div_ceil(2), height: self.height.div_ceil(2) }
     }
 
+    /// Returns the size of these rows, at least one; all rows if they are more.
+    pub(crate) fn of_rows(self, count: usize) -> Self {
+        Self { height: u32::try_from(count).unwrap_or(self.height).clamp(1, self.height), ..self }
+    }
+
     /// Returns the number of pixels.
     #[must_use]
     pub const fn pixels(self) -> usize {

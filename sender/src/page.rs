@@ -63,13 +63,22 @@ pub struct PageFile {
     pub media_type: &'static str,
     /// The contents.
     pub bytes: Bytes,
+    /// The contents in gzip, if that was made in advance; else the server makes it.
+    pub gzipped: Option<&'static [u8]>,
 }
 
 impl PageFile {
     /// Returns a file that is part of the program.
     #[must_use]
     pub const fn from_static(name: &'static str, media_type: &'static str, bytes: &'static [u8]) -> Self {
-        Self { name, media_type, bytes: Bytes::from_static(bytes) }
+        Self { name, media_type, bytes: Bytes::from_static(bytes), gzipped: None }
+    }
+
+    /// Sets the contents in gzip, if they were made in advance.
+    #[must_use]
+    pub const fn with_gzipped(mut self, gzipped: Option<&'static [u8]>) -> Self {
+        self.gzipped = gzipped;
+        self
     }
 }
 
@@ -177,10 +186,13 @@ fn origins_of(own: SocketAddr, is_https: bool) -> impl Iterator<Item = String> {
 
 /// Returns the answer that is a file, gzipped too if that makes it smaller.
 fn answer_of(file: PageFile) -> Answer {
-    let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
-    // Writing to memory cannot fail.
-    let packed = gzip.write_all(&file.bytes).and_then(|()| gzip.finish()).ok();
-    let gzipped = packed.filter(|packed| packed.len() < file.bytes.len()).map(Bytes::from);
+    let pack = || {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
+        // Writing to memory cannot fail.
+        let packed = gzip.write_all(&file.bytes).and_then(|()| gzip.finish()).ok()?;
+        (packed.len() < file.bytes.len()).then(|| Bytes::from(packed))
+    };
+    let gzipped = file.gzipped.map(Bytes::from_static).or_else(pack);
     let fields = if file.name == PAGE { &PAGE_SECURITY_FIELDS } else { &FILE_FIELDS };
     Answer { fields, gzipped, ..Answer::ok(file.media_type, file.bytes) }
 }
@@ -239,7 +251,7 @@ mod tests {
         let listening = PageServer::listen(([127, 0, 0, 1], 0).into(), Some(identity.clone())).await;
         let server = Arc::new(listening.expect("a free port"));
         let address = server.address().expect("it is bound");
-        let index = PageFile { name: "index.html", media_type: "text/html", bytes: Bytes::from_static(b"<p>hello") };
+        let index = PageFile::from_static("index.html", "text/html", b"<p>hello");
         let sender = ([127, 0, 0, 1], 4433).into();
         let certificate = BrowserCertificate::none();
         let serving = tokio::spawn(Arc::clone(&server).serve(vec![index], Some((sender, certificate))));

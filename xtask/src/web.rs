@@ -21,16 +21,33 @@ const COMPILER_FLAGS: [&str; 5] = [
     "-Cllvm-args=-unroll-threshold=60",
 ];
 const MODULE_FILE: &str = "web/dist/nestcast.wasm";
+/// The same in gzip, as small as a minute of work makes it: every viewer loads it.
+const PACKED_FILE: &str = "web/dist/nestcast.wasm.gz";
 /// What the module was built from.
 const ORIGIN_FILE: &str = "web/dist/sources.sha256";
 
-/// Builds the module, and records what it was built from.
+/// Builds the module, packs it, and records what it was built from.
+#[cfg(feature = "pack")]
 pub(crate) fn build() -> Result<()> {
     let bytes = compile()?;
+    let mut packed = Vec::new();
+    zopfli::compress(zopfli::Options::default(), zopfli::Format::Gzip, &*bytes, &mut packed)
+        .map_err(Failure::at(std::path::Path::new(PACKED_FILE)))?;
     write(MODULE_FILE, &bytes)?;
+    write(PACKED_FILE, &packed)?;
     write(ORIGIN_FILE, Origin::of(&bytes, &COMPILER_FLAGS)?.to_string().as_bytes())?;
-    println!("{MODULE_FILE}: {} bytes; `nestcast web-viewer -o DIR` writes it with the page", bytes.len());
+    let counts = [bytes.len(), packed.len()];
+    println!(
+        "{MODULE_FILE}: {} bytes, {} packed; `nestcast web-viewer -o DIR` writes it with the page",
+        counts[0], counts[1]
+    );
     Ok(())
+}
+
+/// Runs an `xtask` with the feature `pack`. Nobody else has to build the crate that packs.
+#[cfg(not(feature = "pack"))]
+pub(crate) fn build() -> Result<()> {
+    cargo::step(&["run", "--locked", "--quiet", "--package", "xtask", "--features", "pack", "--", "web"], &[])
 }
 
 /// Builds the module again, and fails if the committed one has other bytes. Another compiler makes others; this then says
@@ -50,7 +67,7 @@ pub(crate) fn check_bytes() -> Result<()> {
     let first = built.iter().zip(&committed).position(|(one, other)| one != other).unwrap_or(0);
     Err(Failure::say(format!(
         "{MODULE_FILE} has {} bytes, and {compiler} builds {}, of which byte {first} is another: run `cargo xtask web` and \
-         commit {MODULE_FILE} and {ORIGIN_FILE}",
+         commit {MODULE_FILE}, {PACKED_FILE} and {ORIGIN_FILE}",
         committed.len(),
         built.len()
     )))
@@ -90,7 +107,7 @@ fn check_origin() -> Result<()> {
     match noted.fault(&now) {
         None => Ok(()),
         Some(fault) => Err(Failure::say(format!(
-            "{MODULE_FILE} {fault}: run `cargo xtask web` and commit {MODULE_FILE} and {ORIGIN_FILE}"
+            "{MODULE_FILE} {fault}: run `cargo xtask web` and commit {MODULE_FILE}, {PACKED_FILE} and {ORIGIN_FILE}"
         ))),
     }
 }
@@ -115,6 +132,7 @@ fn clippy() -> Result<()> {
     cargo::step(&clippy, &[])
 }
 
+#[cfg(feature = "pack")]
 fn write(name: &str, bytes: &[u8]) -> Result<()> {
     let path = cargo::root().join(name);
     fs::create_dir_all(path.parent().unwrap_or(&path)).map_err(Failure::at(&path))?;

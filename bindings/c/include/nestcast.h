@@ -678,7 +678,7 @@ void nestcast_video_encoder_free(NestcastVideoEncoder *encoder);
 /**
  * Makes a decoder of video. `key` and `residual` are the models of frames predicted from nothing and of residuals, or
  * both NULL. Frames of more than `max_pixels` are refused before memory is taken; 0 is 100 million. A decoder needs
- * about 66 bytes a pixel.
+ * about 69 bytes a pixel.
  *
  * # Safety
  * `key` and `residual` are NULL or models that are not freed during the call; `decoder` refers to memory for a pointer.

@@ -34,7 +34,7 @@ pub(super) fn serve_viewer(page: &Arc<PageServer>, sender: SocketAddr, certifica
 }
 
 const fn of_viewer(file: &StaticFile) -> PageFile {
-    PageFile::from_static(file.name, file.media_type, file.bytes)
+    PageFile::from_static(file.name, file.media_type, file.bytes).with_gzipped(file.gzipped)
 }
 
 /// The server of a page of the viewer's elements, which listens.

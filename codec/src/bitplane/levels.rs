@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::bitplane::code_block::CODE_BLOCK_SIDE;
+use crate::bitplane::code_block::{CODE_BLOCK_SIDE, CODED_NONZERO};
 use crate::bitplane::slice::{BlockPlace, Slice, SubbandMap};
 use crate::model::Model;
 use crate::subband::coefficients::Bands;
@@ -11,6 +11,7 @@ use crate::subband::layout::{self, BitPlanes, ChromaFormat, SUBBAND_COUNT, Subba
 use crate::subband::quantise::{MAX_MAGNITUDE, MAX_PLANES, Quantiser, SIGN_BIT};
 use crate::subband::regions;
 use crate::subband::sparse::SparseRows;
+use crate::subband::zone::Zone;
 
 /// The marks of the three finest levels.
 const FINEST_LEVEL_MARKS: [u8; 3] = [3, 2, 1];
@@ -172,6 +173,41 @@ impl Slice {
             let plane = usize::from(block.plane) - usize::from(block.visited >> bit & 1 != 0);
             let level = self.levels[map.grid.place(x, y)];
             set([x, y], value(level & !SIGN_BIT, plane).signed(level & SIGN_BIT != 0));
+        }
+    }
+
+    /// Writes the limits of this slice's coefficients in a zone, each at the place of its subband: 0 for known ones, and
+    /// for others what `limit` returns for the subband and the plane to which the code block is known to be zero there.
+    /// The slice begins with this row of pixels and has `planes` planes that are not finished.
+    pub(crate) fn write_limits(
+        &self,
+        zone: &Zone,
+        (first, planes): (usize, u8),
+        limits: impl Fn(usize) -> [i16; MAX_PLANES as usize + 1],
+        (places, out): (&[Range<usize>; SUBBAND_COUNT], &mut [i16]),
+    ) {
+        for map in self.subbands.iter().filter(|map| !places[map.index].is_empty()) {
+            let subband = Subband::at(map.index);
+            let rows = zone.rows_in(subband);
+            let own = first >> subband.level..(first >> subband.level) + map.height;
+            let out = &mut out[places[map.index].clone()];
+            let shared = rows.start.max(own.start)..rows.end.min(own.end);
+            let limits = limits(map.index);
+            for y in shared {
+                let (row, y) = (y - rows.start, y - own.start);
+                let first = map.grid.at(0, y / CODE_BLOCK_SIDE);
+                let shift = y % CODE_BLOCK_SIDE * CODE_BLOCK_SIDE;
+                for (at, out) in (first..).zip(out[row * map.width..][..map.width].chunks_mut(CODE_BLOCK_SIDE)) {
+                    let block = &self.blocks[at];
+                    let plane = if self.states[at] & CODED_NONZERO != 0 { block.plane } else { planes };
+                    out.fill(limits[usize::from(plane)]);
+                    let mut known = block.significant >> shift & 0xFF;
+                    while known != 0 {
+                        out[known.trailing_zeros() as usize] = 0;
+                        known &= known - 1;
+                    }
+                }
+            }
         }
     }
 

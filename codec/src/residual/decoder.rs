@@ -15,6 +15,7 @@ use crate::stream::slice_decoder::SliceDecoder;
 use crate::subband::layout::ChromaFormat;
 use crate::subband::quantise::MAX_PLANES;
 use crate::subband::sparse::SparseBands;
+use crate::subband::zone::Zone;
 use crate::transform::Position;
 
 /// Decodes residual bitstreams, one after another in the same memory.
@@ -75,6 +76,16 @@ impl ResidualDecoder {
     /// Marks, by component, the blocks of 4 x 4 samples at which the bytes pushed so far have significant coefficients.
     pub(crate) fn write_significance(&self, out: &mut [Vec<u8>; 3]) {
         self.slices.colours().write_significance(out, &self.threads);
+    }
+
+    /// Fills `out` with the limits of a zone's coefficients, as far as the bytes pushed so far leave them unknown (spec,
+    /// "Recall"); it has as many numbers as [`Zone::places`] says.
+    pub(crate) fn limits_into(&self, model: &Model, zone: &Zone, out: &mut [i16]) {
+        let limits = |index: usize| {
+            let dequantiser = &model.subbands[index].dequantiser;
+            std::array::from_fn(|plane| dequantiser.limit(plane))
+        };
+        self.slices.colours().write_limits(zone, limits, out);
     }
 
     /// Fills `out` with the residual of the bytes pushed so far, in 1/8 of a sample's step, each -4096..=4095.

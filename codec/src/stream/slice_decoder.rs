@@ -11,7 +11,9 @@ use crate::picture::Size;
 use crate::stream::interleave::{Deinterleaver, Followed};
 use crate::subband::coefficients;
 use crate::subband::layout::{self, BitPlanes, ChromaFormat, SUBBAND_COUNT};
+use crate::subband::quantise::MAX_PLANES;
 use crate::subband::sparse::{SparseBands, SparseRows};
+use crate::subband::zone::Zone;
 use crate::transform::Position;
 
 /// From this many new bytes on, several threads save time.
@@ -292,6 +294,21 @@ impl Layer<'_> {
                 write(&part.slice, &mut rows);
             }
         });
+    }
+
+    /// Fills `out` with the limits of a zone's coefficients, as [`Slice::write_limits`] does, and with zeros where slices
+    /// have received no bytes.
+    pub(crate) fn write_limits(
+        &self,
+        zone: &Zone,
+        limits: impl Fn(usize) -> [i16; MAX_PLANES as usize + 1],
+        out: &mut [i16],
+    ) {
+        let (places, _) = zone.places();
+        out.fill(0);
+        for part in self.parts.iter().filter(|part| part.begun) {
+            part.slice.write_limits(zone, (part.rows.start, part.cursor.planes), &limits, (&places, out));
+        }
     }
 
     fn blocks(&self) -> Blocks<'_> {

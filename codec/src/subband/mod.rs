@@ -11,3 +11,4 @@ pub(crate) mod rotation;
 pub(crate) mod rotation_search;
 pub(crate) mod segments;
 pub(crate) mod sparse;
+pub(crate) mod zone;

@@ -19,6 +19,8 @@ pub(crate) const MAX_MAGNITUDE: u16 = SIGN_BIT - 1;
 
 /// Fraction bits of an integer coefficient, and of a sample that is made from such coefficients.
 pub(crate) const COEFFICIENT_FRACTION: u32 = 4;
+/// Fraction bits of a coefficient that is recalled.
+pub(crate) const RECALL_FRACTION: u32 = 6;
 /// Fraction bits of an integer step and of an integer reconstruction point.
 const STEP_FRACTION: u32 = 12;
 const RECONSTRUCTED_PLANES: usize = MAX_PLANES as usize;
@@ -73,6 +75,14 @@ impl Dequantiser {
         let point = |plane: usize| f64::from(offsets[plane]) * step * f64::from(1_u32 << plane);
         let points = std::array::from_fn(|plane| fixed_point(point(plane), STEP_FRACTION));
         Self { step: fixed_point(step, STEP_FRACTION), points }
+    }
+
+    /// Returns the greatest absolute value that is recalled of a coefficient which is less than 2^`plane` steps, with
+    /// [`RECALL_FRACTION`] fraction bits: 75/256 of that (spec, "Recall").
+    pub(crate) fn limit(&self, plane: usize) -> i16 {
+        const SHARE: i64 = 75;
+        let limit = ((SHARE * i64::from(self.step)) << plane) >> (8 + STEP_FRACTION - RECALL_FRACTION);
+        i16::try_from(limit.clamp(0, i16::MAX.into())).unwrap_or(i16::MAX)
     }
 
     /// Returns the absolute value of a coefficient whose magnitude is known to `plane`, 0..=14, with

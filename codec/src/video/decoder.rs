@@ -81,7 +81,7 @@ impl std::fmt::Debug for VideoDecoder {
 
 impl VideoDecoder {
     /// Returns a decoder for frames of this size, on `threads` threads, that accepts up to [`DEFAULT_MAX_PIXELS`]. It
-    /// allocates about 63 bytes a pixel with the first frame, 3 when it first conceals one, and more for frames narrower
+    /// allocates about 66 bytes a pixel with the first frame, 3 when it first conceals one, and more for frames narrower
     /// than 64 samples, because pictures are continued by 32 samples on every side.
     #[must_use]
     pub fn new(model: VideoModel, size: Size, threads: usize) -> Self {
@@ -176,7 +176,7 @@ impl VideoDecoder {
         self.begin()?;
         let Some((head, length)) = Head::parse(frame)? else { return Ok(DecodedPart::Nothing) };
         let Some((side, string)) = frame[length..].split_at_checked(head.side) else { return Ok(DecodedPart::Nothing) };
-        let Self { state, motion, side_info, room, threads, .. } = self;
+        let Self { model, state, motion, side_info, room, threads, .. } = self;
         if head.key {
             motion.forget();
             state.predict_nothing();
@@ -191,7 +191,7 @@ impl VideoDecoder {
             if head.switches {
                 state.predict_switch(motion.advance(), threads, room);
             } else {
-                state.predict(motion.advance(), threads, room);
+                state.predict((motion.advance(), head.phase), model.of(false), threads, room);
             }
             threads.end(Stage::Predict);
         }
@@ -222,13 +222,15 @@ impl VideoDecoder {
     /// [`Error::Argument`] if no frame is predicted, or if these are residuals of other bytes; then
     /// [`VideoDecoder::complete`] still can.
     pub fn complete_with(&mut self, residuals: &mut FrameResiduals) -> Result<(), Error> {
-        if !self.is_predicted || !residuals.fits(self.size, self.arrived) {
+        if !self.is_predicted || !residuals.fits(self.size, self.arrived, self.state.zone()) {
             return Err(Error::Argument("these are no residuals of the frame that was predicted"));
         }
         std::mem::swap(&mut self.given, residuals);
         (self.is_predicted, self.is_given) = (false, true);
-        let Self { state, given, threads, size, .. } = self;
+        let Self { model, state, given, threads, room, size, .. } = self;
+        let model = model.of(self.head.is_some_and(|head| head.key));
         state::sum(state.next_base_reference(), given.planes(*size, BASE), threads);
+        state.recall_within(given.limits(*size), model, threads, room);
         state::sum(state.next_enhancement_reference(), given.planes(*size, ENHANCEMENT), threads);
         threads.end(Stage::Add);
         self.is_enhancement_reference = given.number(ENHANCEMENT) == given.number(SHOWN);
@@ -247,6 +249,7 @@ impl VideoDecoder {
         let of_base_reference = self.decoder.position();
         self.push(head, &string[base_reference..enhancement_reference]);
         self.is_enhancement_reference = enhancement_reference == string.len();
+        self.recall(head);
         let gains = Gains::of_enhancement_reference(self.size, head);
         self.make(head, enhancement_reference, gains, Some(State::next_enhancement_reference), false);
         self.positions = [of_base_reference, self.decoder.position()];
@@ -256,6 +259,13 @@ impl VideoDecoder {
     /// Decodes more bytes of the bitstream, which ends at a corrupt length.
     fn push(&mut self, head: &Head, bytes: &[u8]) {
         let _ = self.decoder.push(self.model.of(head.key), bytes);
+    }
+
+    /// Adds to the prediction what the bytes so far leave to the enhancement reference.
+    fn recall(&mut self, head: &Head) {
+        let Self { model, state, threads, room, decoder, .. } = self;
+        state.recall(decoder, model.of(head.key), threads, room);
+        threads.end(Stage::Add);
     }
 
     /// Computes the residual of `count` bytes with these gains, unless it is current, and adds it to the prediction of

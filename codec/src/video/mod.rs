@@ -15,6 +15,7 @@ pub(crate) mod head;
 pub(crate) mod model;
 pub(crate) mod population;
 mod rate_allocation;
+mod recall;
 mod rendition_encoder;
 pub(crate) mod rendition_rates;
 pub(crate) mod renditions;

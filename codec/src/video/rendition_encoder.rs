@@ -225,7 +225,7 @@ impl RenditionEncoder {
 
     /// Predicts the frame, and codes its motion.
     fn predict(&mut self, source: &mut Source, slowest: usize, searched: bool) {
-        let Self { size, threads, effort, state, choice, field, side, room, .. } = self;
+        let Self { model, size, threads, effort, state, choice, field, side, room, .. } = self;
         let aim = SearchParameters {
             size: *size,
             phase: source.phase(),
@@ -235,7 +235,7 @@ impl RenditionEncoder {
             effort: *effort,
         };
         choice.run(&aim, &mut source.search, searched, state.references(), field, side);
-        state.predict(field, threads, room);
+        state.predict((field, source.phase()), model.of(false), threads, room);
         threads.end(Stage::Predict);
     }
 
@@ -243,25 +243,33 @@ impl RenditionEncoder {
     fn advance(&mut self, head: &Head, string: &[u8], source: &Planes420<i16>) -> Result<[u64; 2], Error> {
         let (base, enhancement) = (head.base_reference, head.enhancement_reference);
         self.decoder.start(self.size, head.planes);
+        self.follow(head, &string[..base])?;
         let gains = Gains::of_base_reference(self.size, head);
-        let base_reference = self.push(head, (&string[..base], gains), source, State::next_base_reference)?;
+        let base_reference = self.make(head, gains, source, State::next_base_reference);
+        self.follow(head, &string[base..enhancement])?;
+        let Self { decoder, state, model, threads, room, .. } = self;
+        state.recall(decoder, model.of(head.key), threads, room);
         let gains = Gains::of_enhancement_reference(self.size, head);
-        let rest = (&string[base..enhancement], gains);
-        let enhancement_reference = self.push(head, rest, source, State::next_enhancement_reference)?;
+        let enhancement_reference = self.make(head, gains, source, State::next_enhancement_reference);
         Ok([base_reference, enhancement_reference])
     }
 
-    /// Follows the next bytes of the bitstream and sets a reference to the sum of the residual, with these gains, and
-    /// its prediction. Returns the squared error of luma.
-    fn push(
+    /// Follows the next bytes of the bitstream.
+    fn follow(&mut self, head: &Head, bytes: &[u8]) -> Result<(), Error> {
+        let Self { decoder, coder, model, .. } = self;
+        decoder.follow(model.of(head.key), coder, bytes)
+    }
+
+    /// Sets a reference to the sum of the residual of the bytes so far, with these gains, and its prediction. Returns
+    /// the squared error of luma.
+    fn make(
         &mut self,
         head: &Head,
-        (bytes, gains): (&[u8], Option<Gains>),
+        gains: Option<Gains>,
         source: &Planes420<i16>,
         reference: for<'a> fn(&'a mut State) -> NextPlanes<'a>,
-    ) -> Result<u64, Error> {
-        let Self { decoder, coder, state, model, size, .. } = self;
-        decoder.follow(model.of(head.key), coder, bytes)?;
+    ) -> u64 {
+        let Self { decoder, state, model, size, .. } = self;
         let error = AtomicU64::new(0);
         let targets = Targets {
             gains: gains.as_ref(),
@@ -270,7 +278,7 @@ impl RenditionEncoder {
             ..Targets::default()
         };
         strip::synthesise(decoder, model.of(head.key), *size, targets);
-        Ok(error.into_inner())
+        error.into_inner()
     }
 }
 

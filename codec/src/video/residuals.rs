@@ -10,10 +10,12 @@ use crate::post_filter::blocks;
 use crate::residual::decoder::ResidualDecoder;
 use crate::residual::planes::plane_size;
 use crate::stream::decoder::DEFAULT_MAX_PIXELS;
+use crate::subband::zone::Zone;
 use crate::transform::Position;
 use crate::video::ages::Gains;
 use crate::video::head::Head;
 use crate::video::model::VideoModel;
+use crate::video::recall;
 use crate::video::strip::{Targets, synthesise};
 
 /// The prefixes of a frame that have a residual each: the base layer, what the enhancement reference has, and all bytes
@@ -52,15 +54,19 @@ impl FrameResiduals {
         &mut self.numbers[..count]
     }
 
-    /// Returns whether these are residuals of a frame of this size, of whose bitstream this many bytes arrived.
-    pub(super) fn fits(&self, size: Size, arrived: usize) -> bool {
+    /// Returns whether these are residuals of a frame of this size and zone, of whose bitstream this many bytes arrived.
+    pub(super) fn fits(&self, size: Size, arrived: usize, zone: Option<&Zone>) -> bool {
         if self.used < HEAD_NUMBERS
             || (0..FRAME_NUMBERS).step_by(2).map(|at| self.number_at(at)).ne(identity(size, arrived))
         {
             return false;
         }
-        let numbers = (0..PREFIXES).map(|prefix| usize::try_from(self.numbers[of_prefix(prefix)]).unwrap_or(PREFIXES));
-        numbers.max().is_some_and(|most| most < PREFIXES && self.used == residual(size, most, 2).end)
+        let numbers = [BASE, ENHANCEMENT, SHOWN].map(|prefix| usize::try_from(self.numbers[of_prefix(prefix)]));
+        let [Ok(base), Ok(enhancement), Ok(shown)] = numbers else { return false };
+        base <= enhancement
+            && enhancement <= shown
+            && shown < PREFIXES
+            && self.used == residual(size, shown, 2).end + limits_of(zone)
     }
 
     /// Returns the number of the residual of a prefix. Two prefixes have the same residual if the second has no byte
@@ -77,6 +83,11 @@ impl FrameResiduals {
     /// Returns the planes of the residual of a prefix, after [`Self::fits`].
     pub(super) fn planes(&self, size: Size, prefix: usize) -> [&[i16]; 3] {
         [0, 1, 2].map(|plane| &self.numbers[residual(size, self.number(prefix), plane)])
+    }
+
+    /// Returns the limits of a zone's coefficients, after [`Self::fits`].
+    pub(super) fn limits(&self, size: Size) -> &[i16] {
+        &self.numbers[residual(size, self.number(SHOWN), 2).end..self.used]
     }
 
     /// Returns the marks of a component's blocks with significant coefficients.
@@ -127,6 +138,11 @@ fn residual(size: Size, number: usize, plane: usize) -> Range<usize> {
     start..start + count(plane)
 }
 
+/// Returns the number of limits of a zone's coefficients.
+fn limits_of(zone: Option<&Zone>) -> usize {
+    zone.map_or(0, |zone| zone.places().1)
+}
+
 /// Decodes the residuals of frames, each by itself: the first half of a [`VideoDecoder`](crate::VideoDecoder), which
 /// then predicts frames and takes these residuals.
 #[derive(Debug)]
@@ -163,7 +179,9 @@ impl FrameResidualDecoder {
         let ends = [head.base_reference, head.enhancement_reference, usize::MAX].map(|end| end.min(string.len()));
         let differs = [true, ends[1] > ends[0] || head.stays, ends[2] > ends[1]];
         let count = differs.iter().filter(|differs| **differs).count();
-        out.room(residual(size, count - 1, 2).end);
+        let zone = if head.is_weighted() { recall::zone(size, head.phase) } else { None };
+        let (residuals, of_zone) = (residual(size, count - 1, 2).end, limits_of(zone.as_ref()));
+        out.room(residuals + of_zone);
         (0..FRAME_NUMBERS).step_by(2).zip(identity(size, string.len())).for_each(|(at, number)| out.set(at, number));
         decoder.start(size, head.planes);
         let (mut before, mut next) = (0, 0_u8);
@@ -181,6 +199,9 @@ impl FrameResidualDecoder {
                 let targets = Targets { gains: gains.as_ref(), residual: planes, ..Targets::default() };
                 synthesise(decoder, model, size, targets);
                 next += 1;
+            }
+            if let Some(zone) = zone.as_ref().filter(|_| prefix == ENHANCEMENT) {
+                decoder.limits_into(model, zone, &mut out.numbers[residuals..][..of_zone]);
             }
             out.numbers[of_prefix(prefix)] = i16::from(next - 1);
             out.set(of_prefix(prefix) + 1, decoder.position().fixed_point());
@@ -201,6 +222,7 @@ impl FrameResidualDecoder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::video::decoder::VideoDecoder;
     use crate::video::tests::encode;
 
     #[test]
@@ -208,23 +230,46 @@ mod tests {
         let size = Size::new(72, 48).expect("a valid size");
         let frame = &encode(size, 2, 70)[1].bytes;
         let mut residuals = FrameResiduals::default();
-        assert!(!residuals.fits(size, 0), "nothing is there yet");
+        assert!(!residuals.fits(size, 0, None), "nothing is there yet");
         let mut decoder = FrameResidualDecoder::new(VideoModel::built_in(), size, 1);
         assert_eq!(decoder.decode(frame, &mut residuals), Ok(true));
         let (head, length) = Head::parse(frame).expect("a frame").expect("a whole head");
         let arrived = frame.len() - length - head.side;
-        assert!(residuals.fits(size, arrived) && !residuals.fits(size, arrived - 1));
+        let zone = recall::zone(size, head.phase);
+        let zone = zone.as_ref();
+        assert!(zone.is_some() && residuals.fits(size, arrived, zone) && !residuals.fits(size, arrived - 1, zone));
+        assert!(!residuals.fits(size, arrived, None), "it recalls nothing");
         // As many numbers of each kind.
-        assert!(!residuals.fits(Size::new(48, 72).expect("a valid size"), arrived));
+        assert!(!residuals.fits(Size::new(48, 72).expect("a valid size"), arrived, zone));
         for (at, number) in [(of_prefix(BASE), -1), (of_prefix(SHOWN), 3), (of_prefix(SHOWN), i16::MAX)] {
             let mut wrong = residuals.clone();
             wrong.numbers[at] = number;
-            assert!(!wrong.fits(size, arrived), "{number} at {at}");
+            assert!(!wrong.fits(size, arrived, zone), "{number} at {at}");
         }
         for count in [0, HEAD_NUMBERS - 1, HEAD_NUMBERS, residuals.used - 1, residuals.used + 1] {
             let mut wrong = residuals.clone();
             wrong.room(count);
-            assert!(!wrong.fits(size, arrived), "{count} numbers");
+            assert!(!wrong.fits(size, arrived, zone), "{count} numbers");
+        }
+    }
+
+    #[test]
+    fn any_limits_are_taken() {
+        let size = Size::new(72, 48).expect("a valid size");
+        let frames = encode(size, 2, 70);
+        let mut residuals = FrameResiduals::default();
+        let mut decoder = VideoDecoder::new(VideoModel::built_in(), size, 1);
+        decoder.decode(&frames[0].bytes).expect("a frame");
+        for limit in [-1, i16::MIN, i16::MAX] {
+            FrameResidualDecoder::new(VideoModel::built_in(), size, 1)
+                .decode(&frames[1].bytes, &mut residuals)
+                .expect("a frame");
+            let limits = residuals.limits(size).len();
+            assert!(limits > 0, "it recalls something");
+            let end = residuals.used;
+            residuals.numbers[end - limits..end].fill(limit);
+            decoder.predict(&frames[1].bytes).expect("a frame");
+            decoder.complete_with(&mut residuals).expect("they fit");
         }
     }
 }

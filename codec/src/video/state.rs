@@ -7,13 +7,17 @@
 
 use std::ops::Range;
 
+use crate::model::Model;
 use crate::motion::field::{Field, columns};
 use crate::motion::overlap::{self, Kind};
 use crate::motion::reference::{BySource, Past, Plane, Reference, RowsMut, add, add_to};
 use crate::parallel::{self, Threads};
 use crate::picture::{Size, ViewMut};
+use crate::residual::decoder::ResidualDecoder;
 use crate::scratch::Scratch;
 use crate::simd::widest;
+use crate::subband::zone::Zone;
+use crate::video::recall::Recall;
 use crate::video::shown;
 use crate::video::strip::NextPlanes;
 
@@ -34,6 +38,9 @@ pub(crate) struct State {
     predicted_base_reference: Reference,
     /// Also the prediction of the shown frame.
     pub(crate) predicted: Reference,
+    /// What the enhancement reference recalls of the current frame's refreshed blocks.
+    recall: Recall,
+    limits: Vec<i16>,
     /// The shown picture that concealment moves; `None` before the first.
     continued: Option<Reference>,
 }
@@ -51,6 +58,8 @@ impl State {
             begins: true,
             predicted_base_reference: grey.clone(),
             predicted: grey,
+            recall: Recall::default(),
+            limits: Vec::new(),
             continued: None,
         }
     }
@@ -75,8 +84,14 @@ impl State {
         }
     }
 
-    /// Predicts a frame.
-    pub(crate) fn predict(&mut self, field: &Field, threads: &Threads, room: &Scratch<i32>) {
+    /// Predicts a frame of this phase, whose residual has these tables.
+    pub(crate) fn predict(
+        &mut self,
+        (field, phase): (&Field, u8),
+        model: &Model,
+        threads: &Threads,
+        room: &Scratch<i32>,
+    ) {
         self.begin();
         let Self {
             base_reference,
@@ -85,16 +100,41 @@ impl State {
             enhancement_reference_before,
             predicted,
             predicted_base_reference,
+            recall,
+            size,
             ..
         } = self;
         let from_enhancement_reference = Past { last: &*enhancement_reference, before: &*enhancement_reference_before };
         let from_base_reference = Past { last: &*base_reference, before: &*base_reference_before };
-        let outs = [(predicted, from_enhancement_reference), (predicted_base_reference, from_base_reference)];
+        let outs = [(&mut *predicted, from_enhancement_reference), (predicted_base_reference, from_base_reference)];
         let jobs = outs.into_iter().flat_map(|(out, enhancement_reference)| {
             let references = BySource { enhancement_reference, base_reference: from_base_reference };
             bands(out, references, field, threads)
         });
         parallel::for_each(threads, jobs, |band| band.predict(field, room));
+        let of_frame = (field, *size, phase);
+        recall.predict(of_frame, from_enhancement_reference, predicted, &model.integer_wavelet, (threads, room));
+    }
+
+    /// Returns the rows of which the enhancement reference recalls something in the current frame.
+    pub(super) const fn zone(&self) -> Option<&Zone> {
+        self.recall.zone()
+    }
+
+    /// Adds what the enhancement reference recalls to the prediction, as far as the bytes that `decoder` got leave it
+    /// open; once for each frame.
+    pub(super) fn recall(&mut self, decoder: &ResidualDecoder, model: &Model, threads: &Threads, room: &Scratch<i32>) {
+        let Some(zone) = self.recall.zone() else { return };
+        let mut limits = std::mem::take(&mut self.limits);
+        limits.resize(zone.places().1, 0);
+        decoder.limits_into(model, zone, &mut limits);
+        self.recall_within(&limits, model, threads, room);
+        self.limits = limits;
+    }
+
+    /// As [`State::recall`], within these limits.
+    pub(super) fn recall_within(&mut self, limits: &[i16], model: &Model, threads: &Threads, room: &Scratch<i32>) {
+        self.recall.add(limits, &mut self.predicted, &model.integer_wavelet, (threads, room));
     }
 
     /// Predicts the next base-layer reference alone; the enhancement reference becomes invalid.
@@ -112,6 +152,7 @@ impl State {
     /// Predicts a frame that leads to another rendition, both pictures from the base-layer reference; earlier ones
     /// expire.
     pub(crate) fn predict_switch(&mut self, field: &Field, threads: &Threads, room: &Scratch<i32>) {
+        self.recall.forget();
         let Self { base_reference, predicted, predicted_base_reference, begins, .. } = self;
         *begins = true;
         predict_from(base_reference, field, threads, room, predicted);
@@ -142,6 +183,7 @@ impl State {
     /// Predicts a frame whose picture is the one before: each block from its own place, refreshed ones from the
     /// base-layer reference. With `renews` the blocks whose turn in the long cycle came are predicted from nothing.
     pub(crate) fn predict_same(&mut self, phase: u8, renews: bool) {
+        self.recall.forget();
         let Self { size, base_reference, enhancement_reference, predicted, predicted_base_reference, begins, .. } =
             self;
         *begins = true;
@@ -167,6 +209,7 @@ impl State {
 
     /// Predicts a frame from nothing.
     pub(crate) fn predict_nothing(&mut self) {
+        self.recall.forget();
         self.begins = true;
         for plane in self.predicted.planes.iter_mut().chain(&mut self.predicted_base_reference.planes) {
             plane.fill(0);

@@ -116,7 +116,7 @@ pub(crate) fn integers(taps: &[Taps; WAVELET_LEVELS]) -> [Taps<i32>; WAVELET_LEV
 
 /// The direction of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(crate) enum Direction {
     Analysis,
     Synthesis,
 }

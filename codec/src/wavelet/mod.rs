@@ -12,5 +12,6 @@ mod norms;
 mod rows;
 pub(crate) mod strips;
 pub(crate) mod synthesis;
+pub(crate) mod whole;
 
 pub(crate) use norms::norms;

@@ -76,6 +76,9 @@ impl Slice<'_> {
             self.clean_up(b)?;
         }
         let index = self.block_index(b);
+        if self.nonzero(b) {
+            self.journal.opens.push((b.subband, index, self.place.plane));
+        }
         let subband = &mut self.subbands[b.subband];
         subband.blocks[index].nonzero_since_plane = false;
         subband.blocks[index].decided = false;
@@ -98,6 +101,9 @@ impl Slice<'_> {
         block.decided = true;
         block.nonzero = bit;
         block.nonzero_since_plane = bit;
+        if bit {
+            self.journal.opens.push((b.subband, index, self.place.plane + 1));
+        }
         Ok(())
     }
 

@@ -46,9 +46,11 @@ pub(super) struct Journal {
     pub(super) rotations: Vec<(usize, Angles)>,
     /// Region and gain.
     pub(super) gains: Vec<(usize, i32)>,
-    /// The numbers of changes, of rotations and of gains, and the place, at which the first 0, 1, 2, ... bytes
+    /// Subband, code block, and its `open` from then on.
+    pub(super) opens: Vec<(usize, usize, i32)>,
+    /// The numbers of changes, of rotations, of gains and of opens, and the place, at which the first 0, 1, 2, ... bytes
     /// determined no more. After the last of these: the end.
-    stops: Vec<([usize; 3], Place)>,
+    stops: Vec<([usize; 4], Place)>,
     subbands: usize,
 }
 
@@ -69,15 +71,24 @@ impl Journal {
 
     pub(super) fn rotations_within(&self, bytes: usize) -> &[(usize, Angles)] {
         match self.stops.get(bytes) {
-            Some(&([_, count, _], _)) => &self.rotations[..count],
+            Some(&([_, count, ..], _)) => &self.rotations[..count],
             None => &self.rotations,
         }
     }
 
     pub(super) fn gains_within(&self, bytes: usize) -> &[(usize, i32)] {
         match self.stops.get(bytes) {
-            Some(&([.., count], _)) => &self.gains[..count],
+            Some(&([_, _, count, _], _)) => &self.gains[..count],
             None => &self.gains,
+        }
+    }
+
+    /// Section 26, "Recall": returns the `open` of code blocks that were nonzero, in order, and the planes that were not
+    /// finished.
+    pub(super) fn opens_within(&self, bytes: usize) -> (&[(usize, usize, i32)], i32) {
+        match self.stops.get(bytes) {
+            Some(&([.., count], place)) => (&self.opens[..count], place.plane + 1),
+            None => (&self.opens, 0),
         }
     }
 
@@ -231,7 +242,8 @@ impl<'a> Slice<'a> {
                 break bit;
             }
             let journal = &mut self.journal;
-            let known = [journal.changes.len(), journal.rotations.len(), journal.gains.len()];
+            let Journal { changes, rotations, gains, opens, .. } = journal;
+            let known = [changes.len(), rotations.len(), gains.len(), opens.len()];
             journal.stops.push((known, self.place));
             if !self.coder.grow() {
                 return Err(Ended);

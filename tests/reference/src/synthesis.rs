@@ -134,6 +134,29 @@ pub(super) fn join<T: Copy + Default>(
     plane
 }
 
+/// Does the reverse of [`join`]: lifts every row, then every column.
+pub(super) fn split(
+    plane: &[i64],
+    (width, height): (usize, usize),
+    lift: impl Fn(Vec<i64>) -> Vec<i64>,
+) -> [Vec<i64>; 4] {
+    let mut plane = plane.to_vec();
+    for y in 0..height {
+        let row = plane[y * width..][..width].to_vec();
+        plane[y * width..][..width].copy_from_slice(&lift(row));
+    }
+    for x in 0..width {
+        let column = (0..height).map(|y| plane[y * width + x]).collect();
+        for (y, value) in lift(column).into_iter().enumerate() {
+            plane[y * width + x] = value;
+        }
+    }
+    [(0, 0), (1, 0), (0, 1), (1, 1)].map(|(left, top)| {
+        let rows = plane.chunks(width).skip(top).step_by(2);
+        rows.flat_map(|row| row.iter().skip(left).step_by(2).copied()).collect()
+    })
+}
+
 fn unlift(mut line: Vec<f64>, steps: &[(f64, f64)]) -> Vec<f64> {
     if line.len() < 2 {
         return line;

@@ -1,5 +1,7 @@
 //! Sections 21, 26 and 27: frames, the two pictures that they are predicted from, and the shown picture.
 
+use std::ops::Range;
+
 use super::motion::Field;
 use super::post_filter::Planes;
 use super::prediction::{Plane, predict};
@@ -123,6 +125,8 @@ impl VideoReference {
         let Some(head) = Head::read(frame)? else { return Ok(false) };
         let Some(string) = frame.get(head.bytes + head.side..) else { return Ok(false) };
         let [width, height] = self.size;
+        // The second prediction of a frame that recalls something.
+        let mut second = None;
         let (predicted, predicted_base_reference, tables) = if head.key {
             self.before = None;
             (grey(width, height), grey(width, height), &self.key)
@@ -152,10 +156,18 @@ impl VideoReference {
             let planes = [0, 1, 2];
             let predicted = planes.map(|c| predict(&field, c, from(0, c), from(1, c)));
             let predicted_base_reference = planes.map(|c| predict(&field, c, from(1, c), from(1, c)));
+            if !head.switches {
+                second = Some(planes.map(|c| predict(&field, c, from(0, c), from(0, c))));
+            }
             self.before = Some(last).filter(|_| !head.switches);
             (predicted, predicted_base_reference, &self.residual)
         };
         let residual = Residual::decode(tables, self.size, head.planes, string);
+        let recalled = second.and_then(|second| {
+            let rows = zone(self.size, head.phase)?;
+            Some(recall(&residual, predicted.clone(), &second, &rows, head.enhancement_reference.min(string.len())))
+        });
+        let predicted = recalled.unwrap_or(predicted);
         let with = |predicted: &Picture, bytes: usize, is_base: bool| {
             let of_string = residual.of(bytes.min(string.len()));
             let planes = if head.stays && is_base {
@@ -205,6 +217,43 @@ impl VideoReference {
     pub fn enhancement_reference(&self) -> Vec<i64> {
         self.enhancement_reference.iter().flat_map(|plane| plane.samples.clone()).collect()
     }
+}
+
+/// Section 26, "Recall": returns the rows of luma in the zone, if there is one.
+fn zone([width, height]: [usize; 2], phase: usize) -> Option<Range<usize>> {
+    let (across, down) = (width.div_ceil(16), height.div_ceil(16));
+    let refreshed = (0..across * down).filter(|block| {
+        let t = phase % 8;
+        (across * down * t / 8..across * down * (t + 1) / 8).contains(block)
+    });
+    let rows: Vec<usize> = refreshed.map(|block| block / across).collect();
+    let (first, last) = (*rows.first()?, *rows.last()?);
+    Some(16 * first.saturating_sub(1)..(16 * (last + 2)).min(height))
+}
+
+/// Section 26, "Recall": returns the first prediction with what is recalled of the second.
+fn recall(
+    residual: &Residual<'_>,
+    mut predicted: Picture,
+    second: &Picture,
+    rows: &Range<usize>,
+    bytes: usize,
+) -> Picture {
+    let samples = |c: usize| {
+        let rows = if c == 0 { rows.clone() } else { rows.start / 2..rows.end.div_ceil(2) };
+        let width = second[c].width;
+        rows.start * width..rows.end * width
+    };
+    let differences = [0, 1, 2].map(|c| {
+        let pairs = second[c].samples[samples(c)].iter().zip(&predicted[c].samples[samples(c)]);
+        pairs.map(|(second, first)| second - first).collect()
+    });
+    for (c, corrections) in residual.recalled(differences, rows, bytes).into_iter().enumerate() {
+        for (sample, correction) in predicted[c].samples[samples(c)].iter_mut().zip(corrections) {
+            *sample += correction;
+        }
+    }
+    predicted
 }
 
 /// Section 22: whether a sample's block is refreshed in a frame of this phase, and whether it is renewed if the frame

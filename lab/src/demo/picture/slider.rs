@@ -15,7 +15,7 @@ pub(super) fn files(report: &Report<'_>) -> Result<Vec<PageFile>> {
     );
     let facts = json!({ "name": photo.name, "credit": photo.credit, "jpegs": facts.collect::<Vec<_>>() });
     let all: Vec<u8> = jpegs.iter().flat_map(|(step, _)| &step.file).copied().collect();
-    let made = |name, media_type, bytes: Vec<u8>| PageFile { name, media_type, bytes: bytes.into() };
+    let made = |name, media_type, bytes: Vec<u8>| PageFile { name, media_type, bytes: bytes.into(), gzipped: None };
     Ok(vec![
         PageFile::from_static("index.html", "text/html; charset=utf-8", include_bytes!("slider/index.html")),
         PageFile::from_static("slider.css", "text/css; charset=utf-8", include_bytes!("slider/slider.css")),

@@ -1,0 +1,173 @@
+//! Integer levels of a plane that is held whole, in its own memory: a level's low half of every row comes first, and
+//! its low rows are the even ones. So the low band of `l` levels is in every 2^`l`th row, at the left.
+
+use crate::scratch::{Arena, Scratch};
+use crate::simd::widest;
+use crate::wavelet::lift::{Direction, Sample, Steps, Taps, mirror};
+
+/// The samples beyond the end of a half that a step reads.
+const PAD_SAMPLES: usize = 2;
+/// The columns that are lifted at a time.
+const TILE_COLUMNS: usize = 128;
+/// How far from a sample the neighbours of a step are, in its column.
+const NEIGHBOUR_ROWS: [isize; 4] = [-3, -1, 1, 3];
+
+/// The samples of a level in its plane.
+#[derive(Clone, Copy)]
+struct Level {
+    /// From the start of a row to that of the next.
+    stride: usize,
+    width: usize,
+    height: usize,
+}
+
+/// Splits a plane of `width` samples a row into levels with these taps, the finest first, or joins them. Analysis works
+/// on the rows of each level, then on its columns; synthesis does the reverse.
+pub(crate) fn transform(
+    plane: &mut [i32],
+    width: usize,
+    taps: &[Taps<i32>],
+    direction: Direction,
+    room: &Scratch<i32>,
+) {
+    let height = plane.len() / width;
+    let numbers = (width + 4 * PAD_SAMPLES).max(height * TILE_COLUMNS);
+    room.lend(numbers, |numbers| {
+        for at in 0..taps.len() {
+            let number = if direction == Direction::Analysis { at } else { taps.len() - 1 - at };
+            let [across, down] = [width, height].map(|side| side.div_ceil(1 << number));
+            let level = Level { stride: width << number, width: across, height: down };
+            let steps = Steps::new(&taps[number], direction);
+            if direction == Direction::Synthesis {
+                columns(plane, level, steps, numbers);
+            }
+            for row in plane.chunks_mut(level.stride) {
+                along(&mut row[..across], steps, direction, &mut Arena(numbers));
+            }
+            if direction == Direction::Analysis {
+                columns(plane, level, steps, numbers);
+            }
+        }
+    });
+}
+
+/// Lifts all columns of a level. Some of them at a time are in a cache, their even samples apart from their odd ones.
+fn columns(plane: &mut [i32], level: Level, steps: Steps<i32>, numbers: &mut [i32]) {
+    let Level { stride, width, height } = level;
+    if height < 2 {
+        return;
+    }
+    let (even, odd) = numbers.split_at_mut(height.div_ceil(2) * TILE_COLUMNS);
+    let mut halves = [even, odd];
+    for start in (0..width).step_by(TILE_COLUMNS) {
+        let columns = start..width.min(start + TILE_COLUMNS);
+        let count = columns.len();
+        for (y, row) in plane.chunks(stride).enumerate() {
+            halves[y % 2][y / 2 * count..][..count].copy_from_slice(&row[columns.clone()]);
+        }
+        for (number, taps) in steps.taps.into_iter().enumerate() {
+            let parity = (steps.first + number) % 2;
+            let [even, odd] = &mut halves;
+            let (target, source) = if parity == 0 { (even, odd) } else { (odd, even) };
+            for y in (parity..height).step_by(2) {
+                let around = NEIGHBOUR_ROWS.map(|distance| mirror(y.cast_signed() + distance, height) / 2);
+                i32::lift(
+                    &mut target[y / 2 * count..][..count],
+                    taps,
+                    around.map(|row| &source[row * count..][..count]),
+                );
+            }
+        }
+        for (y, row) in plane.chunks_mut(stride).enumerate() {
+            row[columns.clone()].copy_from_slice(&halves[y % 2][y / 2 * count..][..count]);
+        }
+    }
+}
+
+/// Separates the even samples of a row from its odd ones, which are as many or one fewer.
+#[inline(always)]
+fn separate(row: &[i32], even: &mut [i32], odd: &mut [i32]) {
+    let (pairs, rest) = row.as_chunks::<2>();
+    for ((pair, even), odd) in pairs.iter().zip(&mut *even).zip(odd) {
+        [*even, *odd] = *pair;
+    }
+    if let ([last], Some(even)) = (rest, even.last_mut()) {
+        *even = *last;
+    }
+}
+
+/// Does the reverse of [`separate`].
+#[inline(always)]
+fn interleave(row: &mut [i32], even: &[i32], odd: &[i32]) {
+    let (pairs, rest) = row.as_chunks_mut::<2>();
+    for ((pair, even), odd) in pairs.iter_mut().zip(even).zip(odd) {
+        *pair = [*even, *odd];
+    }
+    if let ([last], Some(even)) = (rest, even.last()) {
+        *last = *even;
+    }
+}
+
+/// Lifts along a row. Analysis leaves its even samples before its odd ones, synthesis expects them so.
+fn along(row: &mut [i32], steps: Steps<i32>, direction: Direction, arena: &mut Arena<'_, i32>) {
+    let width = row.len();
+    let counts = [width.div_ceil(2), width / 2];
+    let mut halves = counts.map(|count| arena.take(count + 2 * PAD_SAMPLES));
+    let [own_even, own_odd] = counts.map(|count| PAD_SAMPLES..PAD_SAMPLES + count);
+    let [even, odd] = &mut halves;
+    match direction {
+        Direction::Analysis => widest!(separate(row, &mut even[own_even.clone()], &mut odd[own_odd.clone()])),
+        Direction::Synthesis => {
+            even[own_even.clone()].copy_from_slice(&row[..counts[0]]);
+            odd[own_odd.clone()].copy_from_slice(&row[counts[0]..]);
+        }
+    }
+    for (number, taps) in steps.taps.into_iter().enumerate().filter(|_| width > 1) {
+        let parity = (steps.first + number) % 2;
+        let other = 1 - parity;
+        for pad in 0..2 * PAD_SAMPLES {
+            let at = if pad < PAD_SAMPLES { pad } else { pad + counts[other] };
+            let position = (2 * at + other).cast_signed() - (2 * PAD_SAMPLES).cast_signed();
+            halves[other][at] = halves[other][PAD_SAMPLES + mirror(position, width) / 2];
+        }
+        let [even, odd] = &mut halves;
+        let (target, source) = if parity == 0 { (even, odd) } else { (odd, even) };
+        let target = &mut target[PAD_SAMPLES..][..counts[parity]];
+        i32::lift(target, taps, [0, 1, 2, 3].map(|at| &source[at + parity..]));
+    }
+    let [even, odd] = halves;
+    let (even, odd) = (&even[own_even], &odd[own_odd]);
+    match direction {
+        Direction::Analysis => {
+            row[..counts[0]].copy_from_slice(even);
+            row[counts[0]..].copy_from_slice(odd);
+        }
+        Direction::Synthesis => widest!(interleave(row, even, odd)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::video::model::VideoModel;
+
+    #[test]
+    fn what_was_split_and_joined_is_nearly_what_it_was() {
+        let model = VideoModel::built_in();
+        let taps = &model.of(false).integer_wavelet.taps[..4];
+        for (width, height) in [(1, 1), (1, 9), (2, 2), (3, 1), (37, 21), (64, 48)] {
+            let mut number = 0_i32;
+            let next = || {
+                number = (number * 7919 + 104) % 4001;
+                number - 2000
+            };
+            let before: Vec<i32> = std::iter::repeat_with(next).take(width * height).collect();
+            let (mut plane, room) = (before.clone(), Scratch::default());
+            transform(&mut plane, width, taps, Direction::Analysis, &room);
+            assert!(width * height < 2 || plane != before);
+            transform(&mut plane, width, taps, Direction::Synthesis, &room);
+            let most = plane.iter().zip(&before).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);
+            assert!(most <= 8, "{width} x {height}: {most}");
+        }
+    }
+}
