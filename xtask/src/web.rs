@@ -21,7 +21,7 @@ const COMPILER_FLAGS: [&str; 5] = [
     "-Cllvm-args=-unroll-threshold=60",
 ];
 const MODULE_FILE: &str = "web/dist/nestcast.wasm";
-/// The same in gzip, as small as a minute of work makes it: every viewer loads it.
+/// The same in gzip, made smaller than a server makes it while it runs: every viewer loads it.
 const PACKED_FILE: &str = "web/dist/nestcast.wasm.gz";
 /// What the module was built from.
 const ORIGIN_FILE: &str = "web/dist/sources.sha256";
@@ -36,11 +36,8 @@ pub(crate) fn build() -> Result<()> {
     write(MODULE_FILE, &bytes)?;
     write(PACKED_FILE, &packed)?;
     write(ORIGIN_FILE, Origin::of(&bytes, &COMPILER_FLAGS)?.to_string().as_bytes())?;
-    let counts = [bytes.len(), packed.len()];
-    println!(
-        "{MODULE_FILE}: {} bytes, {} packed; `nestcast web-viewer -o DIR` writes it with the page",
-        counts[0], counts[1]
-    );
+    let (whole, packed) = (bytes.len(), packed.len());
+    println!("{MODULE_FILE}: {whole} bytes, {packed} packed; `nestcast web-viewer -o DIR` writes it with the page");
     Ok(())
 }
 

@@ -176,9 +176,10 @@ impl Slice {
         }
     }
 
-    /// Writes the limits of this slice's coefficients in a zone, each at the place of its subband: 0 for known ones, and
-    /// for others what `limit` returns for the subband and the plane to which the code block is known to be zero there.
-    /// The slice begins with this row of pixels and has `planes` planes that are not finished.
+    /// Writes the limits of this slice's coefficients in a zone, each at the place of its subband: 0 for significant ones.
+    /// For others they are those that `limits` returns for the subband, by the plane from which on all unknown
+    /// coefficients of the code block are zero. The slice begins with row `first` of pixels, and `planes` of its planes
+    /// are not finished.
     pub(crate) fn write_limits(
         &self,
         zone: &Zone,
