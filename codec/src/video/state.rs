@@ -107,13 +107,20 @@ impl State {
         let from_enhancement_reference = Past { last: &*enhancement_reference, before: &*enhancement_reference_before };
         let from_base_reference = Past { last: &*base_reference, before: &*base_reference_before };
         let outs = [(&mut *predicted, from_enhancement_reference), (predicted_base_reference, from_base_reference)];
-        let jobs = outs.into_iter().flat_map(|(out, enhancement_reference)| {
+        let outs = outs.into_iter().map(|(out, enhancement_reference)| {
             let references = BySource { enhancement_reference, base_reference: from_base_reference };
-            bands(out, references, field, threads)
+            (0..field.down, rows_mut(out), references)
         });
+        let again = recall.begin(*size, phase).into_iter().map(|(blocks, out)| {
+            let references = BySource {
+                enhancement_reference: from_enhancement_reference,
+                base_reference: from_enhancement_reference,
+            };
+            (blocks, out, references)
+        });
+        let jobs = outs.chain(again).flat_map(|(blocks, out, references)| bands(out, blocks, references, field, threads));
         parallel::for_each(threads, jobs, |band| band.predict(field, room));
-        let of_frame = (field, *size, phase);
-        recall.predict(of_frame, from_enhancement_reference, predicted, &model.integer_wavelet, (threads, room));
+        recall.analyse(predicted, &model.integer_wavelet, (threads, room));
     }
 
     /// Returns the rows of which the enhancement reference recalls something in the current frame.
@@ -145,7 +152,7 @@ impl State {
         }
         let past = Past { last: &*base_reference, before: &*base_reference_before };
         let references = BySource { enhancement_reference: past, base_reference: past };
-        let jobs = bands(predicted_base_reference, references, field, threads);
+        let jobs = bands(rows_mut(predicted_base_reference), 0..field.down, references, field, threads);
         parallel::for_each(threads, jobs, |band| band.predict(field, room));
     }
 
@@ -241,7 +248,7 @@ pub(super) fn predict_from(
 ) {
     let past = Past { last: from, before: from };
     let references = BySource { enhancement_reference: past, base_reference: past };
-    let jobs = bands(out, references, field, threads);
+    let jobs = bands(rows_mut(out), 0..field.down, references, field, threads);
     parallel::for_each(threads, jobs, |band| band.predict(field, room));
 }
 
@@ -261,22 +268,29 @@ impl Band<'_> {
     }
 }
 
-/// Divides a picture that is to be predicted into bands, so that those of two pictures are shared out evenly.
+/// Returns the rows of a picture's planes.
+fn rows_mut(picture: &mut Reference) -> [RowsMut<'_>; 3] {
+    picture.planes.each_mut().map(Plane::rows_mut)
+}
+
+/// Divides rows of blocks that are to be predicted into bands, so that those of all pictures are shared out evenly.
+/// `out` has the rows of each plane that [`overlap::rows`] says.
 fn bands<'a>(
-    out: &'a mut Reference,
+    out: [RowsMut<'a>; 3],
+    blocks: Range<usize>,
     references: BySource<Past<&'a Reference>>,
     field: &Field,
     threads: &Threads,
 ) -> impl Iterator<Item = Band<'a>> {
     let (down, count) = (field.down, threads.count());
-    out.planes.iter_mut().zip(Kind::ALL).enumerate().flat_map(move |(number, (plane, kind))| {
+    out.into_iter().zip(Kind::ALL).enumerate().flat_map(move |(number, (mut rest, kind))| {
         let count = count.div_ceil(if kind == Kind::Luma { 2 } else { 8 });
-        let band = down.div_ceil(count).max(MIN_BAND_BLOCK_ROWS);
+        let band = blocks.len().div_ceil(count).max(MIN_BAND_BLOCK_ROWS);
         let references = references.map(|past| past.map(|picture| &picture.planes[number]));
-        let height = plane.height;
-        let mut rest = plane.rows_mut();
-        (0..down).step_by(band).map(move |start| {
-            let blocks = start..(start + band).min(down);
+        let height = references.base_reference.last.height;
+        let end = blocks.end;
+        blocks.clone().step_by(band).map(move |start| {
+            let blocks = start..(start + band).min(end);
             let out = rest.split_off(overlap::rows(kind, &blocks, down, height).len());
             Band { kind, references, blocks, height, out }
         })

@@ -13,74 +13,110 @@ const TILE_COLUMNS: usize = 128;
 const NEIGHBOUR_ROWS: [isize; 4] = [-3, -1, 1, 3];
 
 /// The samples of a level in its plane.
-#[derive(Clone, Copy)]
-struct Level {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Level<'a> {
     /// From the start of a row to that of the next.
     stride: usize,
     width: usize,
     height: usize,
+    steps: Steps<i32>,
+    room: &'a Scratch<i32>,
+    direction: Direction,
 }
 
-/// Splits a plane of `width` samples a row into levels with these taps, the finest first, or joins them. Analysis works
-/// on the rows of each level, then on its columns; synthesis does the reverse.
+/// Splits a plane of `width` samples a row into levels, or joins them: all that have taps here, the finest first, from
+/// number `first` on. Analysis works on the rows of each level, then on its columns; synthesis does the reverse.
 pub(crate) fn transform(
     plane: &mut [i32],
     width: usize,
-    taps: &[Taps<i32>],
+    (taps, first): (&[Taps<i32>], usize),
     direction: Direction,
     room: &Scratch<i32>,
 ) {
-    let height = plane.len() / width;
-    let numbers = (width + 4 * PAD_SAMPLES).max(height * TILE_COLUMNS);
-    room.lend(numbers, |numbers| {
-        for at in 0..taps.len() {
-            let number = if direction == Direction::Analysis { at } else { taps.len() - 1 - at };
-            let [across, down] = [width, height].map(|side| side.div_ceil(1 << number));
-            let level = Level { stride: width << number, width: across, height: down };
-            let steps = Steps::new(&taps[number], direction);
-            if direction == Direction::Synthesis {
-                columns(plane, level, steps, numbers);
-            }
-            for row in plane.chunks_mut(level.stride) {
-                along(&mut row[..across], steps, direction, &mut Arena(numbers));
-            }
-            if direction == Direction::Analysis {
-                columns(plane, level, steps, numbers);
-            }
+    for at in first..taps.len() {
+        let number = if direction == Direction::Analysis { at } else { first + taps.len() - 1 - at };
+        let level = Level::new([width, plane.len() / width], number, &taps[number], direction, room);
+        if direction == Direction::Analysis {
+            level.rows(plane);
         }
-    });
+        level.tiles(plane).for_each(|mut tile| level.columns(&mut tile.rows));
+        if direction == Direction::Synthesis {
+            level.rows(plane);
+        }
+    }
 }
 
-/// Lifts all columns of a level. Some of them at a time are in a cache, their even samples apart from their odd ones.
-fn columns(plane: &mut [i32], level: Level, steps: Steps<i32>, numbers: &mut [i32]) {
-    let Level { stride, width, height } = level;
-    if height < 2 {
-        return;
+/// Some columns of a level.
+pub(crate) struct Tile<'a> {
+    /// The number of the first column.
+    pub(crate) first: usize,
+    pub(crate) rows: Vec<&'a mut [i32]>,
+}
+
+impl<'r> Level<'r> {
+    /// Level `number` of a plane of this width and height; the finest is 0.
+    pub(crate) fn new(
+        [width, height]: [usize; 2],
+        number: usize,
+        taps: &Taps<i32>,
+        direction: Direction,
+        room: &'r Scratch<i32>,
+    ) -> Self {
+        let [across, down] = [width, height].map(|side| side.div_ceil(1 << number));
+        let steps = Steps::new(taps, direction);
+        Self { stride: width << number, width: across, height: down, steps, room, direction }
     }
-    let (even, odd) = numbers.split_at_mut(height.div_ceil(2) * TILE_COLUMNS);
-    let mut halves = [even, odd];
-    for start in (0..width).step_by(TILE_COLUMNS) {
-        let columns = start..width.min(start + TILE_COLUMNS);
-        let count = columns.len();
-        for (y, row) in plane.chunks(stride).enumerate() {
-            halves[y % 2][y / 2 * count..][..count].copy_from_slice(&row[columns.clone()]);
-        }
-        for (number, taps) in steps.taps.into_iter().enumerate() {
-            let parity = (steps.first + number) % 2;
-            let [even, odd] = &mut halves;
-            let (target, source) = if parity == 0 { (even, odd) } else { (odd, even) };
-            for y in (parity..height).step_by(2) {
-                let around = NEIGHBOUR_ROWS.map(|distance| mirror(y.cast_signed() + distance, height) / 2);
-                i32::lift(
-                    &mut target[y / 2 * count..][..count],
-                    taps,
-                    around.map(|row| &source[row * count..][..count]),
-                );
+
+    /// Lifts some of its rows, which begin with one of them.
+    pub(crate) fn rows(&self, rows: &mut [i32]) {
+        self.room.lend(self.width + 4 * PAD_SAMPLES, |numbers| {
+            for row in rows.chunks_mut(self.stride) {
+                along(&mut row[..self.width], self.steps, self.direction, &mut Arena(numbers));
             }
+        });
+    }
+
+    /// Returns its columns, some at a time: they are in a cache while they are lifted.
+    pub(crate) fn tiles<'a>(&self, plane: &'a mut [i32]) -> impl Iterator<Item = Tile<'a>> + use<'a> {
+        let tile = |first| Tile { first, rows: Vec::with_capacity(self.height) };
+        let mut tiles: Vec<Tile<'a>> = (0..self.width).step_by(TILE_COLUMNS).map(tile).collect();
+        for row in plane.chunks_mut(self.stride) {
+            let parts = row[..self.width].chunks_mut(TILE_COLUMNS);
+            tiles.iter_mut().zip(parts).for_each(|(tile, part)| tile.rows.push(part));
         }
-        for (y, row) in plane.chunks_mut(stride).enumerate() {
-            row[columns.clone()].copy_from_slice(&halves[y % 2][y / 2 * count..][..count]);
+        tiles.into_iter()
+    }
+
+    /// Lifts some columns, their even samples apart from their odd ones.
+    pub(crate) fn columns(&self, rows: &mut [&mut [i32]]) {
+        let height = rows.len();
+        if height < 2 {
+            return;
         }
+        self.room.lend(height.next_multiple_of(2) * TILE_COLUMNS, |numbers| {
+            let (even, odd) = numbers.split_at_mut(height.div_ceil(2) * TILE_COLUMNS);
+            let mut halves = [even, odd];
+            let count = rows[0].len();
+            for (y, row) in rows.iter().enumerate() {
+                halves[y % 2][y / 2 * count..][..count].copy_from_slice(row);
+            }
+            for (number, taps) in self.steps.taps.into_iter().enumerate() {
+                let parity = (self.steps.first + number) % 2;
+                let [even, odd] = &mut halves;
+                let (target, source) = if parity == 0 { (even, odd) } else { (odd, even) };
+                for y in (parity..height).step_by(2) {
+                    let around = NEIGHBOUR_ROWS.map(|distance| mirror(y.cast_signed() + distance, height) / 2);
+                    i32::lift(
+                        &mut target[y / 2 * count..][..count],
+                        taps,
+                        around.map(|row| &source[row * count..][..count]),
+                    );
+                }
+            }
+            for (y, row) in rows.iter_mut().enumerate() {
+                row.copy_from_slice(&halves[y % 2][y / 2 * count..][..count]);
+            }
+        });
     }
 }
 
@@ -163,9 +199,9 @@ mod tests {
             };
             let before: Vec<i32> = std::iter::repeat_with(next).take(width * height).collect();
             let (mut plane, room) = (before.clone(), Scratch::default());
-            transform(&mut plane, width, taps, Direction::Analysis, &room);
+            transform(&mut plane, width, (taps, 0), Direction::Analysis, &room);
             assert!(width * height < 2 || plane != before);
-            transform(&mut plane, width, taps, Direction::Synthesis, &room);
+            transform(&mut plane, width, (taps, 0), Direction::Synthesis, &room);
             let most = plane.iter().zip(&before).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);
             assert!(most <= 8, "{width} x {height}: {most}");
         }
