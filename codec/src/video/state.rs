@@ -106,20 +106,19 @@ impl State {
         } = self;
         let from_enhancement_reference = Past { last: &*enhancement_reference, before: &*enhancement_reference_before };
         let from_base_reference = Past { last: &*base_reference, before: &*base_reference_before };
-        let outs = [(&mut *predicted, from_enhancement_reference), (predicted_base_reference, from_base_reference)];
-        let outs = outs.into_iter().map(|(out, enhancement_reference)| {
-            let references = BySource { enhancement_reference, base_reference: from_base_reference };
-            (0..field.down, rows_mut(out), references)
-        });
-        let again = recall.begin(*size, phase).into_iter().map(|(blocks, out)| {
-            let references = BySource {
-                enhancement_reference: from_enhancement_reference,
-                base_reference: from_enhancement_reference,
-            };
-            (blocks, out, references)
-        });
-        let jobs = outs.chain(again).flat_map(|(blocks, out, references)| bands(out, blocks, references, field, threads));
-        parallel::for_each(threads, jobs, |band| band.predict(field, room));
+        let [references, of_base_reference, again] = [
+            (from_enhancement_reference, from_base_reference),
+            (from_base_reference, from_base_reference),
+            (from_enhancement_reference, from_enhancement_reference),
+        ]
+        .map(|(enhancement_reference, base_reference)| BySource { enhancement_reference, base_reference });
+        let mut bands = Bands::new(field, threads);
+        bands.add(rows_mut(predicted), 0..field.down, references);
+        bands.add(rows_mut(predicted_base_reference), 0..field.down, of_base_reference);
+        if let Some((blocks, out)) = recall.begin(*size, phase) {
+            bands.add(out, blocks, again);
+        }
+        bands.predict(room);
         recall.analyse(predicted, &model.integer_wavelet, (threads, room));
     }
 
@@ -151,9 +150,7 @@ impl State {
             base_reference_before.copy_from(base_reference);
         }
         let past = Past { last: &*base_reference, before: &*base_reference_before };
-        let references = BySource { enhancement_reference: past, base_reference: past };
-        let jobs = bands(rows_mut(predicted_base_reference), 0..field.down, references, field, threads);
-        parallel::for_each(threads, jobs, |band| band.predict(field, room));
+        predict_all(predicted_base_reference, past, field, threads, room);
     }
 
     /// Predicts a frame that leads to another rendition, both pictures from the base-layer reference; earlier ones
@@ -246,10 +243,20 @@ pub(super) fn predict_from(
     room: &Scratch<i32>,
     out: &mut Reference,
 ) {
-    let past = Past { last: from, before: from };
-    let references = BySource { enhancement_reference: past, base_reference: past };
-    let jobs = bands(rows_mut(out), 0..field.down, references, field, threads);
-    parallel::for_each(threads, jobs, |band| band.predict(field, room));
+    predict_all(out, Past { last: from, before: from }, field, threads, room);
+}
+
+/// Predicts every block from the same pictures.
+fn predict_all(
+    out: &mut Reference,
+    past: Past<&Reference>,
+    field: &Field,
+    threads: &Threads,
+    room: &Scratch<i32>,
+) {
+    let mut bands = Bands::new(field, threads);
+    bands.add(rows_mut(out), 0..field.down, BySource { enhancement_reference: past, base_reference: past });
+    bands.predict(room);
 }
 
 /// Some rows of blocks of one plane, to be predicted.
@@ -261,40 +268,45 @@ struct Band<'a> {
     out: RowsMut<'a>,
 }
 
-impl Band<'_> {
-    fn predict(mut self, field: &Field, room: &Scratch<i32>) {
-        let Self { kind, references, blocks, height, out } = &mut self;
-        overlap::predict(field, *kind, *references, (blocks.clone(), *height), room, out);
+/// Rows of blocks that are to be predicted, of all pictures, in bands that are shared out evenly.
+struct Bands<'a> {
+    field: &'a Field,
+    threads: &'a Threads,
+    all: Vec<Band<'a>>,
+}
+
+impl<'a> Bands<'a> {
+    const fn new(field: &'a Field, threads: &'a Threads) -> Self {
+        Self { field, threads, all: Vec::new() }
+    }
+
+    /// Adds rows of blocks. `out` has the rows of each plane that [`overlap::rows`] says.
+    fn add(&mut self, out: [RowsMut<'a>; 3], blocks: Range<usize>, references: BySource<Past<&'a Reference>>) {
+        for (number, (mut rest, kind)) in out.into_iter().zip(Kind::ALL).enumerate() {
+            let count = self.threads.count().div_ceil(if kind == Kind::Luma { 2 } else { 8 });
+            let band = blocks.len().div_ceil(count).max(MIN_BAND_BLOCK_ROWS);
+            let references = references.map(|past| past.map(|picture| &picture.planes[number]));
+            let height = references.base_reference.last.height;
+            for start in blocks.clone().step_by(band) {
+                let blocks = start..(start + band).min(blocks.end);
+                let out = rest.split_off(overlap::rows(kind, &blocks, self.field.down, height).len());
+                self.all.push(Band { kind, references, blocks, height, out });
+            }
+        }
+    }
+
+    /// Predicts them.
+    fn predict(self, room: &Scratch<i32>) {
+        let Self { field, threads, all } = self;
+        parallel::for_each(threads, all.into_iter(), |Band { kind, references, blocks, height, mut out }| {
+            overlap::predict(field, kind, references, (blocks, height), room, &mut out);
+        });
     }
 }
 
 /// Returns the rows of a picture's planes.
 fn rows_mut(picture: &mut Reference) -> [RowsMut<'_>; 3] {
     picture.planes.each_mut().map(Plane::rows_mut)
-}
-
-/// Divides rows of blocks that are to be predicted into bands, so that those of all pictures are shared out evenly.
-/// `out` has the rows of each plane that [`overlap::rows`] says.
-fn bands<'a>(
-    out: [RowsMut<'a>; 3],
-    blocks: Range<usize>,
-    references: BySource<Past<&'a Reference>>,
-    field: &Field,
-    threads: &Threads,
-) -> impl Iterator<Item = Band<'a>> {
-    let (down, count) = (field.down, threads.count());
-    out.into_iter().zip(Kind::ALL).enumerate().flat_map(move |(number, (mut rest, kind))| {
-        let count = count.div_ceil(if kind == Kind::Luma { 2 } else { 8 });
-        let band = blocks.len().div_ceil(count).max(MIN_BAND_BLOCK_ROWS);
-        let references = references.map(|past| past.map(|picture| &picture.planes[number]));
-        let height = references.base_reference.last.height;
-        let end = blocks.end;
-        blocks.clone().step_by(band).map(move |start| {
-            let blocks = start..(start + band).min(end);
-            let out = rest.split_off(overlap::rows(kind, &blocks, down, height).len());
-            Band { kind, references, blocks, height, out }
-        })
-    })
 }
 
 /// Returns the rows of a picture's planes, each with its prediction.
