@@ -28,5 +28,5 @@ pub mod y4m;
 pub use frame_range::{FrameRange, FrameRangeError};
 pub use input::{Input, InputError, Opened, Refusal, is_standard};
 pub use kind::Kind;
-pub use rgb::to_rgb;
+pub use rgb::{to_rgb, to_rgba};
 pub use source::{PeekedInput, Replayed};

@@ -17,7 +17,11 @@ const BT709_FACTORS: [f64; 4] = [1.5748, -0.187_324, -0.468_124, 1.8556];
 #[must_use]
 pub fn to_rgb(picture: &Picture) -> Cow<'_, Picture> {
     match picture.format() {
-        Format::Ycbcr420(colours) => Cow::Owned(converted(picture, colours)),
+        Format::Ycbcr420(colours) => {
+            let mut rgb = Picture::zero(picture.size(), Format::Rgb);
+            convert::<3>(picture, colours, rgb.samples_mut().as_chunks_mut().0);
+            Cow::Owned(rgb)
+        }
         // The browsers' module has no such pictures, and no code for them.
         Format::Ycbcr420Deep { colours, bits } if !cfg!(target_family = "wasm") => {
             Cow::Owned(converted_deep(picture, colours, bits))
@@ -42,34 +46,75 @@ pub(crate) const fn factors(range: Range) -> [i32; 3] {
     }
 }
 
-fn converted(picture: &Picture, colours: Ycbcr) -> Picture {
-    let [black, scale, chroma] = factors(colours.range);
-    #[expect(clippy::cast_possible_truncation, reason = "the factors are below 2")]
-    let [red_cr, green_cb, green_cr, blue_cb] =
-        of_matrix(colours.matrix).map(|factor| (factor * f64::from(chroma)) as i32);
-    let size = picture.size();
-    let width = size.width();
-    let half = size.width().div_ceil(2);
-    let (luma, differences) = picture.samples().split_at(size.pixels());
-    let (blue, red) = differences.split_at(differences.len() / 2);
-    let mut rgb = Picture::zero(size, Format::Rgb);
-    let rows = luma.chunks_exact(width).zip(rgb.samples_mut().chunks_exact_mut(3 * width));
-    for (y, (luma, out)) in rows.enumerate() {
-        let at = y / 2 * half;
-        let differences = blue[at..at + half].iter().zip(&red[at..at + half]);
-        for ((luma, out), (&blue, &red)) in luma.chunks(2).zip(out.chunks_mut(6)).zip(differences) {
-            let [cb, cr] = [blue, red].map(|sample| i32::from(sample) - 128);
-            let colours = [red_cr * cr, green_cb * cb + green_cr * cr, blue_cb * cb];
-            for (&luma, pixel) in luma.iter().zip(out.chunks_exact_mut(3)) {
-                let luma = scale * (i32::from(luma) - black) + 0x8000;
-                pixel.iter_mut().zip(colours).for_each(|(sample, colour)| *sample = byte((luma + colour) >> 16));
-            }
+/// Sets `out` to red, green, blue and 255 for each pixel of a picture, converted as [`to_rgb`] does. Returns false, and
+/// arbitrary pixels, if its samples have more than 8 bits.
+pub fn to_rgba(picture: &Picture, out: &mut Vec<u8>) -> bool {
+    let samples = picture.samples();
+    out.resize(4 * picture.size().pixels(), 0);
+    let pixels = out.as_chunks_mut().0;
+    match picture.format() {
+        Format::Ycbcr420(colours) => convert(picture, colours, pixels),
+        Format::Grey => pixels.iter_mut().zip(samples).for_each(|(out, &grey)| *out = [grey, grey, grey, u8::MAX]),
+        Format::Rgb => {
+            let samples = samples.as_chunks().0;
+            pixels.iter_mut().zip(samples).for_each(|(out, &[r, g, b])| *out = [r, g, b, u8::MAX]);
         }
+        _ => return false,
     }
-    rgb
+    true
 }
 
-/// As [`converted`], from samples of `bits` bits to 16. White is that of 8 bits: 1020 in 10 bits of full range.
+/// Converts to pixels whose first samples are red, green, blue, and 255.
+fn convert<const N: usize>(picture: &Picture, colours: Ycbcr, out: &mut [[u8; N]]) {
+    let [black, scale, chroma] = factors(colours.range);
+    #[expect(clippy::cast_possible_truncation, reason = "the factors are below 2")]
+    let of_differences = of_matrix(colours.matrix).map(|factor| (factor * f64::from(chroma)) as i32);
+    let size = picture.size();
+    let width = size.width();
+    let half = width.div_ceil(2);
+    let (luma, differences) = picture.samples().split_at(size.pixels());
+    let (blue, red) = differences.split_at(differences.len() / 2);
+    let mut added: [Vec<[i32; 2]>; 3] = std::array::from_fn(|_| vec![[0; 2]; half]);
+    for (y, (luma, out)) in luma.chunks_exact(width).zip(out.chunks_exact_mut(width)).enumerate() {
+        if y % 2 == 0 {
+            let at = y / 2 * half..(y / 2 + 1) * half;
+            add_differences(&blue[at.clone()], &red[at], of_differences, added.each_mut().map(Vec::as_mut_slice));
+        }
+        convert_row(luma, [black, scale], added.each_ref().map(|added| added.as_flattened()), out);
+    }
+}
+
+/// Sets what the differences of a row add to red, green and blue of two columns each, in 1/65536. Apart from others,
+/// where the compiler makes vector instructions of it.
+#[inline(never)]
+fn add_differences(
+    blue: &[u8],
+    red: &[u8],
+    [red_cr, green_cb, green_cr, blue_cb]: [i32; 4],
+    [to_red, to_green, to_blue]: [&mut [[i32; 2]]; 3],
+) {
+    let out = to_red.iter_mut().zip(to_green).zip(to_blue);
+    for (((to_red, to_green), to_blue), (blue, red)) in out.zip(blue.iter().zip(red)) {
+        let [cb, cr] = [blue, red].map(|sample| i32::from(*sample) - 128);
+        [*to_red, *to_green, *to_blue] =
+            [red_cr * cr, green_cb * cb + green_cr * cr, blue_cb * cb].map(|added| [added; 2]);
+    }
+}
+
+/// Converts a row, as [`add_differences`] apart from others.
+#[inline(never)]
+fn convert_row<const N: usize>(luma: &[u8], [black, scale]: [i32; 2], added: [&[i32]; 3], out: &mut [[u8; N]]) {
+    let [to_red, to_green, to_blue] = added.map(|added| &added[..luma.len()]);
+    let added = to_red.iter().zip(to_green).zip(to_blue);
+    for ((out, luma), ((to_red, to_green), to_blue)) in out.iter_mut().zip(luma).zip(added) {
+        let luma = scale * (i32::from(*luma) - black) + 0x8000;
+        let [red, green, blue] = [to_red, to_green, to_blue].map(|added| ((luma + added) >> 16).clamp(0, 255));
+        let pixel = (red | green << 8 | blue << 16 | 255 << 24).to_le_bytes();
+        *out = std::array::from_fn(|at| pixel[at]);
+    }
+}
+
+/// Converts samples of `bits` bits to RGB of 16. White is that of 8 bits: 1020 in 10 bits of full range.
 fn converted_deep(picture: &Picture, colours: Ycbcr, bits: u8) -> Picture {
     let [black, scale, chroma] = factors(colours.range).map(f64::from);
     let [red_cr, green_cb, green_cr, blue_cb] = of_matrix(colours.matrix);
@@ -185,6 +230,41 @@ mod tests {
         for (pixel, blue) in to_rgb(&picture).samples().chunks_exact(3).zip(blue) {
             assert!((f64::from(pixel[2]) - blue.clamp(0.0, 255.0)).abs() <= 1.0, "{pixel:?}, {blue}");
         }
+    }
+
+    #[test]
+    fn pixels_with_opacity_are_those_without() {
+        let size = Size::new(37, 5).expect("a valid size");
+        for colours in [Ycbcr::BT601, Ycbcr::BT709, Ycbcr::BT601_FULL] {
+            let mut seed = 1_u32;
+            let mut sample = || {
+                seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                seed.to_le_bytes()[3]
+            };
+            let samples = std::iter::repeat_with(&mut sample).take(37 * 5 + 2 * 19 * 3).collect();
+            let picture = Picture::new(size, Format::Ycbcr420(colours), samples).expect("the shape fits");
+            let rgb = to_rgb(&picture);
+            let mut rgba = vec![7; 3];
+            for picture in [&picture, &rgb] {
+                assert!(to_rgba(picture, &mut rgba));
+                assert_eq!(rgba.len(), 4 * size.pixels());
+                for (four, three) in rgba.as_chunks::<4>().0.iter().zip(rgb.samples().as_chunks::<3>().0) {
+                    assert_eq!((&four[..3], four[3]), (&three[..], 255));
+                }
+            }
+            // The formula, a pixel at a time.
+            let [black, scale, chroma] = factors(colours.range).map(f64::from);
+            let [red_cr, ..] = of_matrix(colours.matrix);
+            for (at, pixel) in rgb.samples().as_chunks::<3>().0.iter().enumerate() {
+                let [luma, cr] = [at, 37 * 5 + 19 * 3 + at / 37 / 2 * 19 + at % 37 / 2].map(|at| picture.samples()[at]);
+                let red = (f64::from(luma) - black) * scale + (f64::from(cr) - 128.0) * red_cr * chroma;
+                assert!((f64::from(pixel[0]) - (red / 65_536.0).clamp(0.0, 255.0)).abs() <= 0.51, "{pixel:?}");
+            }
+        }
+        let mut rgba = Vec::new();
+        let grey = |format| Picture::zero(Size::new(1, 1).expect("a valid size"), format);
+        assert!(to_rgba(&grey(Format::Grey), &mut rgba) && !to_rgba(&grey(Format::Rgb16), &mut Vec::new()));
+        assert_eq!(rgba, [0, 0, 0, 255]);
     }
 
     #[test]

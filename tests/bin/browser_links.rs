@@ -81,7 +81,7 @@ impl Sender {
     fn show(&self, to: SocketAddr, seconds: u64) -> Result<Option<(Measured, Value)>, Box<dyn Error>> {
         let fingerprint = &self.fingerprint;
         let link = format!("src=https://{to}/&fingerprint={fingerprint}&seconds={seconds}&settling={SETTLING_SECONDS}");
-        let Some(lines) = tokio::task::block_in_place(|| watch_in_running(Engine::Chromium, &link)) else {
+        let Some(lines) = tokio::task::block_in_place(|| watch_in_running(Engine::UsualChromium, &link)) else {
             return Ok(None);
         };
         let (last, frames) = lines.split_last().ok_or("the page says nothing")?;
@@ -243,7 +243,9 @@ async fn first(round_trip: Duration, count: usize) -> Result<(), Box<dyn Error>>
     let own = own.map(|(name, media_type, text)| (name.to_owned(), (media_type, text.into_bytes())));
     let (back, posted) = browser::serve(own.into_iter().collect());
     let serving = tokio::spawn(server.serve(page_files(back), None));
-    let Some(_browser) = Browser::open(Engine::Chromium, &format!("http://{back}/next.html")) else { return Ok(()) };
+    let Some(_browser) = Browser::open(Engine::UsualChromium, &format!("http://{back}/next.html")) else {
+        return Ok(());
+    };
     let mut all: [Vec<f64>; OPENING_COLUMNS] = Default::default();
     for _ in 0..count {
         let lines = tokio::task::block_in_place(|| browser::lines(&posted, PATIENCE));

@@ -15,18 +15,17 @@ use nestcast_sender::PAGE_SECURITY_FIELDS;
 const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// The names of Firefox in different distributions.
 const FIREFOX: [&str; 2] = ["firefox-esr", "firefox"];
-/// Runs without a window, as root, without a profile's first questions, with WebGL even without a graphics card, and
-/// with sound though nobody touched the page.
-const CHROMIUM_SWITCHES: [&str; 8] = [
+/// Runs without a window, as root, without a profile's first questions, and with sound though nobody touched the page.
+const CHROMIUM_SWITCHES: [&str; 6] = [
     "--headless=new",
     "--no-sandbox",
     "--no-first-run",
     "--disable-dev-shm-usage",
     "--disable-background-networking",
-    "--enable-unsafe-swiftshader",
-    "--use-angle=swiftshader",
     "--autoplay-policy=no-user-gesture-required",
 ];
+/// Draws with WebGL even without a graphics card, the page itself too.
+const SOFTWARE_WEBGL_SWITCHES: [&str; 2] = ["--enable-unsafe-swiftshader", "--use-angle=swiftshader"];
 
 /// The same for Firefox, as a profile's file of preferences. Firefox also reports nothing to its makers.
 const FIREFOX_PREFERENCES: &str = r#"
@@ -44,8 +43,10 @@ user_pref("network.connectivity-service.enabled", false);
 /// A browser's program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
-    /// Chromium, or a browser made of it.
+    /// Chromium, or a browser made of it, that draws with WebGL even without a graphics card.
     Chromium,
+    /// The same as its users have it.
+    UsualChromium,
     /// Firefox.
     Firefox,
 }
@@ -131,9 +132,11 @@ impl Browser {
         let profile = tempfile::tempdir().expect("a folder for a profile");
         let folder = profile.path();
         let (names, arguments) = match engine {
-            Engine::Chromium => {
+            Engine::Chromium | Engine::UsualChromium => {
+                let webgl = if engine == Engine::Chromium { &SOFTWARE_WEBGL_SWITCHES[..] } else { &[] };
                 let data = format!("--user-data-dir={}", folder.display());
-                (&CHROMIUM[..], CHROMIUM_SWITCHES.map(str::to_owned).into_iter().chain([data]).collect::<Vec<_>>())
+                let switches = CHROMIUM_SWITCHES.iter().chain(webgl).map(|&switch| switch.to_owned());
+                (&CHROMIUM[..], switches.chain([data]).collect::<Vec<_>>())
             }
             Engine::Firefox => {
                 std::fs::write(folder.join("user.js"), FIREFOX_PREFERENCES).expect("room for preferences");

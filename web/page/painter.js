@@ -36,12 +36,26 @@ void main() {
   colour = vec4(vec3(clamp(rgb, 0, 255)) / 255.0, 1.0);
 }`;
 
-// Returns a painter for a canvas. It uses WebGL2, unless `renderer` is "2d" or there is no WebGL2. Set its `exports` before the first
-// picture.
+// Names of renderers that are no graphics card but programs on the processor. There WebGL2 takes longer than a 2D canvas.
+const SOFTWARE_RENDERERS = /swiftshader|llvmpipe|softpipe|basic render/i;
+
+// Returns a painter for a canvas. It uses WebGL2 if a graphics card draws it, or, with a `renderer` of "webgl", wherever there is
+// one. Otherwise, and with "2d", it uses a 2D canvas. Set its `exports` before the first picture.
 export function of(canvas, renderer) {
   const options = { alpha: false, antialias: false, depth: false, desynchronized: true };
-  const gl = renderer === '2d' ? null : canvas.getContext('webgl2', options);
+  const isFlat = renderer === '2d' || (renderer !== 'webgl' && !isAccelerated());
+  const gl = isFlat ? null : canvas.getContext('webgl2', options);
   return gl ? new WebGl(gl) : new Flat(canvas);
+}
+
+// Returns whether a graphics card draws WebGL2. Asks another canvas, because one that has WebGL2 can have nothing else. Browsers also
+// make a context without a graphics card if it is asked for `failIfMajorPerformanceCaveat`.
+function isAccelerated() {
+  const gl = new OffscreenCanvas(1, 1).getContext('webgl2');
+  const info = gl?.getExtension('WEBGL_debug_renderer_info');
+  const name = gl?.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : gl.RENDERER);
+  gl?.getExtension('WEBGL_lose_context')?.loseContext();
+  return gl != null && !SOFTWARE_RENDERERS.test(name);
 }
 
 class WebGl {

@@ -96,7 +96,7 @@ export interface Statistics {
  * - `expires`: seconds since 1970; after this time the link is invalid
  * - `from-link`: reads all of these from the fragment of the page's address
  * - `muted`: without it, sound begins at once where the browser allows it; else it begins with the button or the key `m`
- * - `renderer`: `2d` for a 2D canvas in place of WebGL2
+ * - `renderer`: `2d` for a 2D canvas, `webgl` for WebGL2; without it WebGL2 if a graphics card draws it
  * - `label`: what a screen reader calls the picture
  * - `checks`: each `frame` event has the pixels of the canvas
  */

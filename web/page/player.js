@@ -178,7 +178,7 @@ class Picture extends HTMLElement {
     this.screen?.terminate();
     const screen = worker((data) => this.handle(data), (why) => this.handle({ state: 'failed', code: 'failed', why }));
     this.screen = screen;
-    const renderer = this.getAttribute('renderer') ?? 'webgl';
+    const renderer = this.getAttribute('renderer');
     const checks = this.hasAttribute('checks');
     screen.postMessage({ start: 'screen', canvas: offscreen, renderer, checks, ...options }, [offscreen, ...transfer]);
     const module = await compiled();

@@ -382,6 +382,7 @@ class Screen {
     const resume = () => this.x.screen_resume(clock());
     [this.workers, this.decoding] = [1, 0];
     for (let first = () => this.x.screen_mail(clock(), isShared ? 1 : 0); ; first = resume) {
+      await this.letDraw();
       const began = performance.now();
       const isPredicted = (await this.withTables(first, resume)) === WANTS_RESIDUALS;
       if (isPredicted && (await this.complete(number))) this.workers = 2;
@@ -402,6 +403,7 @@ class Screen {
   async complete(mail) {
     const [frame] = this.wasm.numbers();
     const residuals = await this.residuals?.take(mail, frame);
+    await this.letDraw();
     if (residuals) {
       const { buffer, bytes } = residuals;
       const at = this.x.screen_residuals(bytes);
@@ -464,6 +466,16 @@ class Screen {
     if (wait < 0 || wait >= this.decoding) return;
     await sleep(wait);
     this.present(this.x.screen_time(clock()));
+  }
+
+  // Lets the display's next frame come between two pieces of work, if it is due and a picture waits for it.
+  async letDraw() {
+    if (!this.drawing) return;
+    const { port1, port2 } = (this.turns ??= new MessageChannel());
+    await new Promise((resolve) => {
+      port1.onmessage = resolve;
+      port2.postMessage(null);
+    });
   }
 
   // Returns whether the last picture stays, because the connection that it came by was paused.

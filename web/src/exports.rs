@@ -6,8 +6,8 @@ mod state;
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_codec::{Bitrate, Format};
-use nestcast_media::to_rgb;
+use nestcast_codec::Bitrate;
+use nestcast_media::to_rgba;
 use nestcast_player::{Picture, PlayStats};
 use nestcast_proto::{Code, Hello, Start};
 use nestcast_relayed::Version;
@@ -345,14 +345,7 @@ exports! {
     /// address.
     fn rgba(state) -> *const u8 {
         let Some(picture) = picture(&state.file, &state.screen) else { return std::ptr::null() };
-        let rgb = to_rgb(picture);
-        let samples = rgb.samples();
-        state.rgba.clear();
-        match rgb.format() {
-            Format::Grey => state.rgba.extend(samples.iter().flat_map(|&grey| [grey, grey, grey, u8::MAX])),
-            _ => state.rgba.extend(samples.as_chunks().0.iter().flat_map(|&[r, g, b]| [r, g, b, u8::MAX])),
-        }
-        state.rgba.as_ptr()
+        if to_rgba(picture, &mut state.rgba) { state.rgba.as_ptr() } else { std::ptr::null() }
     }
 
     /// In: a file. Returns `REPLY_NOTHING` (numbers: frames and seconds of a video, else 0), `REPLY_FAILED` (out: why),

@@ -200,7 +200,8 @@ impl Limits<'_> {
         let [hl, lh, hh] = [0, 1, 2].map(|band| &self.limits[self.places[details(plane, level).start + band].clone()]);
         for (y, row) in rows.enumerate() {
             // HL is at the right of even rows, LH at the left of odd ones, HH at their right.
-            let bands = if y % 2 == 0 { [(&[][..], 0..low), (hl, low..across)] } else { [(lh, 0..low), (hh, low..across)] };
+            let bands =
+                if y % 2 == 0 { [(&[][..], 0..low), (hl, low..across)] } else { [(lh, 0..low), (hh, low..across)] };
             for (limits, columns) in bands {
                 let own = columns.start.max(first)..columns.end.min(first + row.len());
                 if own.is_empty() || limits.is_empty() {

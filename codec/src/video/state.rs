@@ -247,13 +247,7 @@ pub(super) fn predict_from(
 }
 
 /// Predicts every block from the same pictures.
-fn predict_all(
-    out: &mut Reference,
-    past: Past<&Reference>,
-    field: &Field,
-    threads: &Threads,
-    room: &Scratch<i32>,
-) {
+fn predict_all(out: &mut Reference, past: Past<&Reference>, field: &Field, threads: &Threads, room: &Scratch<i32>) {
     let mut bands = Bands::new(field, threads);
     bands.add(rows_mut(out), 0..field.down, BySource { enhancement_reference: past, base_reference: past });
     bands.predict(room);
