@@ -46,8 +46,10 @@ pub(crate) const fn factors(range: Range) -> [i32; 3] {
     }
 }
 
-/// Sets `out` to red, green, blue and 255 for each pixel of a picture, converted as [`to_rgb`] does. Returns false, and
-/// arbitrary pixels, if its samples have more than 8 bits.
+/// Sets `out` to red, green, blue and 255 for each pixel of a picture, row by row, converted as [`to_rgb`] does. `out`
+/// gets 4 bytes a pixel. Returns false for pictures with opacity and for samples of more than 8 bits; then `out` is
+/// arbitrary.
+#[must_use]
 pub fn to_rgba(picture: &Picture, out: &mut Vec<u8>) -> bool {
     let samples = picture.samples();
     out.resize(4 * picture.size().pixels(), 0);
@@ -84,8 +86,8 @@ fn convert<const N: usize>(picture: &Picture, colours: Ycbcr, out: &mut [[u8; N]
     }
 }
 
-/// Sets what the differences of a row add to red, green and blue of two columns each, in 1/65536. Apart from others,
-/// where the compiler makes vector instructions of it.
+/// Sets what the differences of a row add to red, green and blue of two columns each, in 1/65536. It is a function of its
+/// own, so that the compiler makes vector instructions of it.
 #[inline(never)]
 fn add_differences(
     blue: &[u8],
@@ -101,7 +103,7 @@ fn add_differences(
     }
 }
 
-/// Converts a row, as [`add_differences`] apart from others.
+/// Converts a row. It is a function of its own for the same reason as [`add_differences`].
 #[inline(never)]
 fn convert_row<const N: usize>(luma: &[u8], [black, scale]: [i32; 2], added: [&[i32]; 3], out: &mut [[u8; N]]) {
     let [to_red, to_green, to_blue] = added.map(|added| &added[..luma.len()]);
@@ -254,11 +256,16 @@ mod tests {
             }
             // The formula, a pixel at a time.
             let [black, scale, chroma] = factors(colours.range).map(f64::from);
-            let [red_cr, ..] = of_matrix(colours.matrix);
+            let [red_cr, green_cb, green_cr, blue_cb] = of_matrix(colours.matrix).map(|factor| factor * chroma);
             for (at, pixel) in rgb.samples().as_chunks::<3>().0.iter().enumerate() {
-                let [luma, cr] = [at, 37 * 5 + 19 * 3 + at / 37 / 2 * 19 + at % 37 / 2].map(|at| picture.samples()[at]);
-                let red = (f64::from(luma) - black) * scale + (f64::from(cr) - 128.0) * red_cr * chroma;
-                assert!((f64::from(pixel[0]) - (red / 65_536.0).clamp(0.0, 255.0)).abs() <= 0.51, "{pixel:?}");
+                let difference = 37 * 5 + at / 37 / 2 * 19 + at % 37 / 2;
+                let [luma, cb, cr] = [at, difference, difference + 19 * 3].map(|at| f64::from(picture.samples()[at]));
+                let (luma, cb, cr) = ((luma - black) * scale, cb - 128.0, cr - 128.0);
+                let expected = [luma + red_cr * cr, luma + green_cb * cb + green_cr * cr, luma + blue_cb * cb];
+                for (sample, expected) in pixel.iter().zip(expected) {
+                    let expected = (expected / 65_536.0).clamp(0.0, 255.0);
+                    assert!((f64::from(*sample) - expected).abs() <= 0.51, "{pixel:?} at {at}");
+                }
             }
         }
         let mut rgba = Vec::new();

@@ -24,7 +24,7 @@ const CHROMIUM_SWITCHES: [&str; 6] = [
     "--disable-background-networking",
     "--autoplay-policy=no-user-gesture-required",
 ];
-/// Draws with WebGL even without a graphics card, the page itself too.
+/// With these Chromium draws by WebGL even without a graphics card, the page itself too.
 const SOFTWARE_WEBGL_SWITCHES: [&str; 2] = ["--enable-unsafe-swiftshader", "--use-angle=swiftshader"];
 
 /// The same for Firefox, as a profile's file of preferences. Firefox also reports nothing to its makers.
@@ -45,7 +45,7 @@ user_pref("network.connectivity-service.enabled", false);
 pub enum Engine {
     /// Chromium, or a browser made of it, that draws with WebGL even without a graphics card.
     Chromium,
-    /// The same as its users have it.
+    /// It chooses itself how to draw, as for its users.
     UsualChromium,
     /// Firefox.
     Firefox,

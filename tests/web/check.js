@@ -13,10 +13,12 @@ const next = (element, name) => new Promise((resolve, reject) => {
 
 async function show({ name, cuts }, renderer) {
   const element = document.createElement('nestcast-file');
-  element.setAttribute('renderer', renderer);
+  if (renderer) element.setAttribute('renderer', renderer);
   element.setAttribute('checks', '');
   const lines = [];
-  const add = async (what, pixels) => lines.push([name, renderer, what, pixels ? await digest(pixels) : 'none'].join(' '));
+  // Cuts without a picture do not say what drew them.
+  const add = async (what, { pixels, renderer: drew = renderer ?? '2d' }) =>
+    lines.push([name, drew, what, pixels ? await digest(pixels) : 'none'].join(' '));
   document.body.append(element);
   const frames = [];
   element.addEventListener('cut', ({ detail }) => detail.frame !== undefined && frames.push(detail));
@@ -26,11 +28,11 @@ async function show({ name, cuts }, renderer) {
   for (const cut of cuts) {
     const shown = next(element, 'cut');
     element.cut(cut);
-    await add(`cut ${cut}`, (await shown).pixels);
+    await add(`cut ${cut}`, await shown);
   }
   if (!cuts.length) {
     while (frames.at(-1)?.isPicture !== false) await next(element, 'cut');
-    for (const { frame, pixels, isPicture } of frames) if (isPicture) await add(`frame ${frame}`, pixels);
+    for (const detail of frames) if (detail.isPicture) await add(`frame ${detail.frame}`, detail);
   }
   element.remove();
   return lines;
@@ -39,7 +41,9 @@ async function show({ name, cuts }, renderer) {
 try {
   const files = await (await fetch('files.json')).json();
   const lines = [];
-  for (const file of files) for (const renderer of ['webgl', '2d']) lines.push(...(await show(file, renderer)));
+  // With `#choice`, also as the viewer chooses.
+  const renderers = ['webgl', '2d', ...(location.hash === '#choice' ? [null] : [])];
+  for (const file of files) for (const renderer of renderers) lines.push(...(await show(file, renderer)));
   await fetch('result', { method: 'POST', body: lines.join('\n') });
 } catch (error) {
   await fetch('result', { method: 'POST', body: `failed: ${error.stack}` });

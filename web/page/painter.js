@@ -37,7 +37,7 @@ void main() {
 }`;
 
 // Names of renderers that are no graphics card but programs on the processor. There WebGL2 takes longer than a 2D canvas.
-const SOFTWARE_RENDERERS = /swiftshader|llvmpipe|softpipe|basic render/i;
+const SOFTWARE_RENDERERS = /swiftshader|llvmpipe|softpipe|basic render|software/i;
 
 // Returns a painter for a canvas. It uses WebGL2 if a graphics card draws it, or, with a `renderer` of "webgl", wherever there is
 // one. Otherwise, and with "2d", it uses a 2D canvas. Set its `exports` before the first picture.
@@ -48,8 +48,8 @@ export function of(canvas, renderer) {
   return gl ? new WebGl(gl) : new Flat(canvas);
 }
 
-// Returns whether a graphics card draws WebGL2. Asks another canvas, because one that has WebGL2 can have nothing else. Browsers also
-// make a context without a graphics card if it is asked for `failIfMajorPerformanceCaveat`.
+// Returns whether a graphics card draws WebGL2. Asks another canvas, because one that has WebGL2 can have nothing else.
+// `failIfMajorPerformanceCaveat` does not help: Chromium makes a context without a graphics card all the same.
 function isAccelerated() {
   const gl = new OffscreenCanvas(1, 1).getContext('webgl2');
   const info = gl?.getExtension('WEBGL_debug_renderer_info');
@@ -60,7 +60,7 @@ function isAccelerated() {
 
 class WebGl {
   constructor(gl) {
-    this.gl = gl;
+    Object.assign(this, { gl, renderer: 'webgl' });
     this.build();
     gl.canvas.addEventListener('webglcontextlost', (event) => event.preventDefault());
     gl.canvas.addEventListener('webglcontextrestored', () => this.build());
@@ -144,11 +144,12 @@ class WebGl {
 
 class Flat {
   constructor(canvas) {
-    Object.assign(this, { canvas, context: canvas.getContext('2d', { alpha: false }) });
+    Object.assign(this, { canvas, renderer: '2d', context: canvas.getContext('2d', { alpha: false }) });
   }
 
   upload(_address, width, height) {
     const address = this.exports.rgba();
+    if (address === 0) return;
     const pixels = new Uint8ClampedArray(this.exports.memory.buffer, address, 4 * width * height);
     this.context.putImageData(new ImageData(pixels, width, height), 0, 0);
   }

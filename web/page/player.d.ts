@@ -31,8 +31,9 @@ export interface FrameDetail {
   decoding: number;
   /** Workers that decoded it: 2 for large video, where the device has more than one processor. */
   workers: number;
-  /** With the attribute `checks`: the canvas, as red, green, blue and 255 for each pixel. */
+  /** With the attribute `checks`: the canvas, as red, green, blue and 255 for each pixel, and what drew it. */
   pixels?: Uint8Array;
+  renderer?: 'webgl' | '2d';
 }
 
 /** Sent as `seek` when the sender has answered where it begins. */
@@ -98,7 +99,7 @@ export interface Statistics {
  * - `muted`: without it, sound begins at once where the browser allows it; else it begins with the button or the key `m`
  * - `renderer`: `2d` for a 2D canvas, `webgl` for WebGL2; without it WebGL2 if a graphics card draws it
  * - `label`: what a screen reader calls the picture
- * - `checks`: each `frame` event has the pixels of the canvas
+ * - `checks`: each `frame` event has the pixels of the canvas, and what drew it
  */
 export class NestcastPlayer extends HTMLElement {
   readonly state: State;
@@ -155,6 +156,7 @@ export interface CutDetail {
   bitrate?: number;
   /** As in `FrameDetail`. */
   pixels?: Uint8Array;
+  renderer?: 'webgl' | '2d';
 }
 
 /**

@@ -333,7 +333,7 @@ class Network {
 class Screen {
   constructor({ canvas, renderer, checks, port }) {
     const idle = Promise.resolve();
-    Object.assign(this, { canvas, checks, port, ahead: 0, decoding: 0, playing: 0, opening: idle, reading: idle });
+    Object.assign(this, { canvas, checks, port, ahead: 0, decoding: 0, drawn: 0, playing: 0, opening: idle, reading: idle });
     this.loaded = new Promise((resolve) => (this.load = resolve));
     // A broadcast needs them as soon as the sender has answered. Making the painter stops this worker for a while.
     if (port) this.tables = { [WANTS_VIDEO]: fetchTables(WANTS_VIDEO) };
@@ -378,16 +378,20 @@ class Screen {
   async mail({ mail, number, isShared, ahead, connection }) {
     this.ahead = ahead;
     await this.showFirst();
-    this.wasm.put(mail);
+    const open = () => {
+      this.wasm.put(mail);
+      return this.x.screen_mail(clock(), isShared ? 1 : 0);
+    };
     const resume = () => this.x.screen_resume(clock());
     [this.workers, this.decoding] = [1, 0];
-    for (let first = () => this.x.screen_mail(clock(), isShared ? 1 : 0); ; first = resume) {
+    for (let first = open; ; first = resume) {
       await this.letDraw();
+      this.drawn = 0;
       const began = performance.now();
       const isPredicted = (await this.withTables(first, resume)) === WANTS_RESIDUALS;
       if (isPredicted && (await this.complete(number))) this.workers = 2;
       // Sound takes no time.
-      this.decoding = Math.max(this.decoding, performance.now() - began);
+      this.decoding = Math.max(this.decoding, performance.now() - began - this.drawn);
       // From a connection's first mail on, pictures are its own.
       this.connection = connection;
       if (!this.x.screen_has_mail()) break;
@@ -468,14 +472,17 @@ class Screen {
     this.present(this.x.screen_time(clock()));
   }
 
-  // Lets the display's next frame come between two pieces of work, if it is due and a picture waits for it.
+  // Lets other tasks come between two pieces of work, if a picture waits for the display's next frame. One mail at a time is read, so
+  // this waits once at a time. Notes how long that took.
   async letDraw() {
     if (!this.drawing) return;
+    const began = performance.now();
     const { port1, port2 } = (this.turns ??= new MessageChannel());
     await new Promise((resolve) => {
       port1.onmessage = resolve;
       port2.postMessage(null);
     });
+    this.drawn += performance.now() - began;
   }
 
   // Returns whether the last picture stays, because the connection that it came by was paused.
@@ -518,7 +525,7 @@ class Screen {
     this.painter.draw();
     const { captured, connection, ...frame } = this.shown;
     if (captured > 0) this.x.screen_shown((frame.latency = Math.max(0, clock() + this.ahead - captured)));
-    if (this.checks) frame.pixels = this.painter.pixels();
+    if (this.checks) Object.assign(frame, { pixels: this.painter.pixels(), renderer: this.painter.renderer });
     postMessage({ frame, of: connection });
   }
 
@@ -569,8 +576,8 @@ class Screen {
       this.painter.draw();
     }
     const isPicture = result === PICTURE;
-    const pixels = this.checks && isPicture ? this.painter.pixels() : undefined;
-    postMessage({ cut: { ...facts, isPicture, decoding, pixels, ...(facts.bytes === undefined && { bytes: numbers[0] }) } });
+    const checked = this.checks && isPicture ? { pixels: this.painter.pixels(), renderer: this.painter.renderer } : {};
+    postMessage({ cut: { ...facts, isPicture, decoding, ...checked, ...(facts.bytes === undefined && { bytes: numbers[0] }) } });
     return isPicture;
   }
 

@@ -342,7 +342,7 @@ exports! {
     }
 
     /// Converts the last picture to red, green, blue and 255 for each pixel, as `nestcast decode` does. Returns its
-    /// address.
+    /// address; null if there is none, or if it has opacity or more than 8 bits a sample.
     fn rgba(state) -> *const u8 {
         let Some(picture) = picture(&state.file, &state.screen) else { return std::ptr::null() };
         if to_rgba(picture, &mut state.rgba) { state.rgba.as_ptr() } else { std::ptr::null() }

@@ -176,37 +176,32 @@ impl Slice {
         }
     }
 
-    /// Writes the limits of this slice's coefficients in a zone, each at the place of its subband: 0 for significant ones.
-    /// For others they are those that `limits` returns for the subband, by the plane from which on all unknown
-    /// coefficients of the code block are zero. The slice begins with row `first` of pixels, and `planes` of its planes
-    /// are not finished.
+    /// Writes the limits of this slice's coefficients in a zone's subband: 0 for significant ones. Others have that of
+    /// `limits` for the plane from which on all unknown coefficients of their code block are zero. The slice begins with
+    /// row `first` of pixels, and `planes` of its planes are not finished.
     pub(crate) fn write_limits(
         &self,
-        zone: &Zone,
+        (zone, index): (&Zone, usize),
         (first, planes): (usize, u8),
-        limits: impl Fn(usize) -> [i16; MAX_PLANES as usize + 1],
-        (places, out): (&[Range<usize>; SUBBAND_COUNT], &mut [i16]),
+        limits: &[i16; MAX_PLANES as usize + 1],
+        out: &mut [i16],
     ) {
-        for map in self.subbands.iter().filter(|map| !places[map.index].is_empty()) {
-            let subband = Subband::at(map.index);
-            let rows = zone.rows_in(subband);
-            let own = first >> subband.level..(first >> subband.level) + map.height;
-            let out = &mut out[places[map.index].clone()];
-            let shared = rows.start.max(own.start)..rows.end.min(own.end);
-            let limits = limits(map.index);
-            for y in shared {
-                let (row, y) = (y - rows.start, y - own.start);
-                let first = map.grid.at(0, y / CODE_BLOCK_SIDE);
-                let shift = y % CODE_BLOCK_SIDE * CODE_BLOCK_SIDE;
-                for (at, out) in (first..).zip(out[row * map.width..][..map.width].chunks_mut(CODE_BLOCK_SIDE)) {
-                    let block = &self.blocks[at];
-                    let plane = if self.states[at] & CODED_NONZERO != 0 { block.plane } else { planes };
-                    out.fill(limits[usize::from(plane)]);
-                    let mut known = block.significant >> shift & 0xFF;
-                    while known != 0 {
-                        out[known.trailing_zeros() as usize] = 0;
-                        known &= known - 1;
-                    }
+        let Some(map) = self.subbands.iter().find(|map| map.index == index) else { return };
+        let subband = Subband::at(index);
+        let rows = zone.rows_in(subband);
+        let own = first >> subband.level..(first >> subband.level) + map.height;
+        for y in rows.start.max(own.start)..rows.end.min(own.end) {
+            let (row, y) = (y - rows.start, y - own.start);
+            let first = map.grid.at(0, y / CODE_BLOCK_SIDE);
+            let shift = y % CODE_BLOCK_SIDE * CODE_BLOCK_SIDE;
+            for (at, out) in (first..).zip(out[row * map.width..][..map.width].chunks_mut(CODE_BLOCK_SIDE)) {
+                let block = &self.blocks[at];
+                let plane = if self.states[at] & CODED_NONZERO != 0 { block.plane } else { planes };
+                out.fill(limits[usize::from(plane)]);
+                let mut known = block.significant >> shift & 0xFF;
+                while known != 0 {
+                    out[known.trailing_zeros() as usize] = 0;
+                    known &= known - 1;
                 }
             }
         }

@@ -79,13 +79,13 @@ impl ResidualDecoder {
     }
 
     /// Fills `out` with the limits of a zone's coefficients, as far as the bytes pushed so far leave them unknown (spec,
-    /// "Recall"); it has as many numbers as [`Zone::places`] says.
+    /// "Recall"); it has [`Zone::coefficients`].
     pub(crate) fn limits_into(&self, model: &Model, zone: &Zone, out: &mut [i16]) {
         let limits = |index: usize| {
             let dequantiser = &model.subbands[index].dequantiser;
             std::array::from_fn(|plane| dequantiser.limit(plane))
         };
-        self.slices.colours().write_limits(zone, limits, out);
+        self.slices.colours().write_limits(zone, limits, (&self.threads, out));
     }
 
     /// Fills `out` with the residual of the bytes pushed so far, in 1/8 of a sample's step, each -4096..=4095.

@@ -301,14 +301,16 @@ impl Layer<'_> {
     pub(crate) fn write_limits(
         &self,
         zone: &Zone,
-        limits: impl Fn(usize) -> [i16; MAX_PLANES as usize + 1],
-        out: &mut [i16],
+        limits: impl Fn(usize) -> [i16; MAX_PLANES as usize + 1] + Sync,
+        (threads, out): (&Threads, &mut [i16]),
     ) {
-        let (places, _) = zone.places();
-        out.fill(0);
-        for part in self.parts.iter().filter(|part| part.begun) {
-            part.slice.write_limits(zone, (part.rows.start, part.cursor.planes), &limits, (&places, out));
-        }
+        parallel::for_each(threads, zone.split(out), |(index, out)| {
+            out.fill(0);
+            let limits = limits(index);
+            for part in self.parts.iter().filter(|part| part.begun) {
+                part.slice.write_limits((zone, index), (part.rows.start, part.cursor.planes), &limits, out);
+            }
+        });
     }
 
     fn blocks(&self) -> Blocks<'_> {

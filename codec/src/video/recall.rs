@@ -49,8 +49,11 @@ pub(super) struct Recall {
     second: [Plane; 3],
     /// The rows of the frame's planes that `second` has.
     rows: [Range<usize>; 3],
-    /// The levels of the difference between both predictions, in the zone.
+    /// The difference between both predictions, in the zone. It becomes levels: of luma all but the finest, in a plane
+    /// of half the width and height.
     levels: Planes420<i32>,
+    /// Luma's finest level, in [tiles](Level::tiles).
+    tiles: Vec<i32>,
 }
 
 impl Recall {
@@ -68,19 +71,21 @@ impl Recall {
     /// two enhancement references, and where: the rows of each plane that [`overlap::rows`] says.
     pub(super) fn begin(&mut self, size: Size, phase: u8) -> Option<(Range<usize>, [RowsMut<'_>; 3])> {
         self.zone = zone(size, phase);
-        let zone = self.zone.as_ref()?;
-        self.levels.resize(zone.size);
+        let Self { zone, second, rows, levels, tiles } = self;
+        let zone = zone.as_ref()?;
+        levels.resize(zone.size);
+        tiles.resize(zone.size.pixels(), 0);
         let [_, down] = Field::grid(size);
-        for (number, (rows, second)) in self.rows.iter_mut().zip(&mut self.second).enumerate() {
-            let [own, zone] = [size, zone.size].map(|size| plane_size(size, number));
+        for (number, (rows, second)) in rows.iter_mut().zip(&mut *second).enumerate() {
+            let [own, of_zone] = [size, zone.size].map(|size| plane_size(size, number));
             // They end a quarter of a block above the zone's end, unless the frame ends there. No refreshed block counts
             // in the rows after that, so both predictions are equal.
-            *rows = overlap::rows(Kind::ALL[number], &self.zone.as_ref()?.groups, down, own.height());
+            *rows = overlap::rows(Kind::ALL[number], &zone.groups, down, own.height());
             if second.width != own.width() || second.height < rows.len() {
-                *second = Plane::new(own.width(), zone.height() + BLOCK_SIDE);
+                *second = Plane::new(own.width(), of_zone.height() + BLOCK_SIDE);
             }
         }
-        Some((zone.groups.clone(), self.second.each_mut().map(Plane::rows_mut)))
+        Some((zone.groups.clone(), second.each_mut().map(Plane::rows_mut)))
     }
 
     /// Analyses how the second prediction differs from `predicted`.
@@ -90,7 +95,7 @@ impl Recall {
         wavelet: &IntegerWavelet,
         (threads, room): (&Threads, &Scratch<i32>),
     ) {
-        let Self { zone, second, rows, levels } = self;
+        let Self { zone, second, rows, levels, tiles } = self;
         let Some(zone) = zone else { return };
         let subtract = |number: usize, first: usize, levels: &mut [i32]| {
             let (second, predicted, rows) = (&second[number], &predicted.planes[number], &rows[number]);
@@ -102,21 +107,35 @@ impl Recall {
                 }
             }
         };
-        let (width, height) = (zone.size.width(), zone.size.height());
-        let finest = Level::new([width, height], 0, &taps(wavelet, 0)[0], Direction::Analysis, room);
+        let finest = finest(zone, wavelet, Direction::Analysis);
+        let job_rows = finest.height.div_ceil(threads.count());
         let [luma, blue, red] = levels.planes_mut();
-        let jobs = height.div_ceil(threads.count());
-        parallel::for_each(threads, luma.chunks_mut(jobs * width).enumerate(), |(job, levels)| {
-            subtract(0, zone.rows.start + job * jobs, levels);
-            finest.rows(levels);
+        parallel::for_each(threads, luma.chunks_mut(job_rows * finest.width).enumerate(), |(job, levels)| {
+            subtract(0, zone.rows.start + job * job_rows, levels);
+            finest.rows(levels, room);
         });
-        parallel::for_each(threads, finest.tiles(luma), |mut tile| finest.columns(&mut tile.rows));
+        let all = &*luma;
+        parallel::for_each(threads, finest.split(tiles), |(columns, tile)| {
+            finest.copy_in(all, &columns, tile);
+            finest.columns(tile);
+        });
+        let tiles = &*tiles;
+        let [across, down] = finest.low();
+        let luma = &mut luma[..across * down];
         parallel::for_each(threads, [luma, blue, red].into_iter().enumerate(), |(number, levels)| {
+            let taps = taps(wavelet, number);
             if number > 0 {
                 subtract(number, zone.rows_of(number).start, levels);
+                return whole::transform(levels, second[number].width, taps, Direction::Analysis, room);
             }
-            let levels_left = (taps(wavelet, number), usize::from(number == 0));
-            whole::transform(levels, second[number].width, levels_left, Direction::Analysis, room);
+            for columns in finest.tiles().filter(|columns| columns.start < across) {
+                let tile = &tiles[finest.height * columns.start..];
+                let own = columns.start..columns.end.min(across);
+                for (y, row) in levels.chunks_exact_mut(across).enumerate() {
+                    row[own.clone()].copy_from_slice(&tile[finest.row(2 * y, columns.len())][..own.len()]);
+                }
+            }
+            whole::transform(levels, across, &taps[1..], Direction::Analysis, room);
         });
     }
 
@@ -129,51 +148,72 @@ impl Recall {
         (threads, room): (&Threads, &Scratch<i32>),
     ) {
         let Some(zone) = self.zone.take() else { return };
-        let (places, _) = zone.places();
-        let limits = Limits { limits, places };
-        let (width, height) = (zone.size.width(), zone.size.height());
-        let levels = self.levels.planes_mut();
-        // All levels of the colour differences, and those of luma but the finest.
-        let planes = predicted.planes.iter_mut().zip(levels).enumerate();
-        parallel::for_each(threads, planes, |(number, (predicted, levels))| {
-            let width = predicted.width;
-            let finest = ChromaFormat::Half.finest_level(number);
-            let first = usize::from(number == 0);
-            for level in finest + first..=ZONE_LEVELS {
-                let rows = levels.chunks_mut(width << (level - finest));
-                let across = width.div_ceil(1 << (level - finest));
-                limits.apply((number, level, across), 0, rows.map(|row| &mut row[..across]));
-            }
-            let across = width.div_ceil(1 << (ZONE_LEVELS + 1 - finest));
-            let stride = width << (ZONE_LEVELS + 1 - finest);
-            levels.chunks_mut(stride).for_each(|row| row[..across].fill(0));
-            whole::transform(levels, width, (taps(wavelet, number), first), Direction::Synthesis, room);
-            if number > 0 {
-                for (y, levels) in zone.rows_of(number).zip(levels.chunks_exact(width)) {
-                    widest!(correct(predicted.row_mut(y), levels));
+        let limits = Limits { limits, places: &zone.places };
+        let finest = finest(&zone, wavelet, Direction::Synthesis);
+        let [across, down] = finest.low();
+        let Self { levels, tiles, .. } = self;
+        let [luma, blue, red] = levels.planes_mut();
+        let coarse = &mut luma[..across * down];
+        let [of_luma, of_chroma @ ..] = &mut predicted.planes;
+        let mut of_chroma = of_chroma.iter_mut();
+        let planes = [(&mut *coarse, None), (blue, of_chroma.next()), (red, of_chroma.next())].into_iter().enumerate();
+        parallel::for_each(threads, planes, |(number, (levels, predicted))| {
+            let width = predicted.as_ref().map_or(across, |predicted| predicted.width);
+            // The finest level of a colour difference, and the second of luma, are the second of the picture.
+            for level in 2..=ZONE_LEVELS {
+                let stride = width << (level - 2);
+                let across = width.div_ceil(1 << (level - 2));
+                for (y, row) in levels.chunks_mut(stride).enumerate() {
+                    limits.apply((number, level, across), y, 0, &mut row[..across]);
                 }
             }
+            let stride = width << (ZONE_LEVELS - 1);
+            let lowest = width.div_ceil(1 << (ZONE_LEVELS - 1));
+            levels.chunks_mut(stride).for_each(|row| row[..lowest].fill(0));
+            whole::transform(levels, width, &wavelet.taps[1..ZONE_LEVELS], Direction::Synthesis, room);
+            let Some(predicted) = predicted else { return };
+            for (y, levels) in zone.rows_of(number).zip(levels.chunks_exact(width)) {
+                widest!(correct(predicted.row_mut(y), levels));
+            }
         });
-        let finest = Level::new([width, height], 0, &taps(wavelet, 0)[0], Direction::Synthesis, room);
-        let [luma, ..] = self.levels.planes_mut();
-        parallel::for_each(threads, finest.tiles(luma), |mut tile| {
-            limits.apply((0, 1, width), tile.first, tile.rows.iter_mut().map(|row| &mut **row));
-            finest.columns(&mut tile.rows);
+        let coarse = &*coarse;
+        parallel::for_each(threads, finest.split(tiles), |(columns, tile)| {
+            let own = columns.start.min(across)..columns.end.min(across);
+            for y in 0..finest.height {
+                let row = &mut tile[finest.row(y, columns.len())];
+                if y % 2 == 0 {
+                    row[..own.len()].copy_from_slice(&coarse[y / 2 * across..][own.clone()]);
+                }
+                limits.apply((0, 1, finest.width), y, columns.start, row);
+            }
+            finest.columns(tile);
         });
-        let jobs = height.div_ceil(threads.count());
-        let mut rows = predicted.planes[0].rows_mut();
-        let _above = rows.split_off(zone.rows.start);
-        let jobs = luma.chunks_mut(jobs * width).map(|levels| {
-            let rows = rows.split_off(levels.len() / width);
-            (levels, rows)
+        let (tiles, width) = (&*tiles, finest.width);
+        let job_rows = finest.height.div_ceil(threads.count());
+        let mut out = of_luma.rows_mut();
+        out.split_off(zone.rows.start);
+        let jobs = luma.chunks_mut(job_rows * width).enumerate().map(|(job, levels)| {
+            let out = out.split_off(levels.len() / width);
+            (job * job_rows, levels, out)
         });
-        parallel::for_each(threads, jobs, |(levels, mut rows)| {
-            finest.rows(levels);
+        parallel::for_each(threads, jobs, |(first, levels, mut out)| {
+            for columns in finest.tiles() {
+                let tile = &tiles[finest.height * columns.start..];
+                for (y, row) in (first..).zip(levels.chunks_exact_mut(width)) {
+                    row[columns.clone()].copy_from_slice(&tile[finest.row(y, columns.len())]);
+                }
+            }
+            finest.rows(levels, room);
             for (y, levels) in levels.chunks_exact(width).enumerate() {
-                widest!(correct(rows.row_mut(y), levels));
+                widest!(correct(out.row_mut(y), levels));
             }
         });
     }
+}
+
+/// Returns luma's finest level in a zone.
+fn finest(zone: &Zone, wavelet: &IntegerWavelet, direction: Direction) -> Level {
+    Level::new([zone.size.width(), zone.size.height()], 0, &wavelet.taps[0], direction)
 }
 
 /// The taps of a plane's levels in a zone.
@@ -184,32 +224,24 @@ fn taps(wavelet: &IntegerWavelet, plane: usize) -> &[Taps<i32>] {
 /// The limits of a zone's coefficients, and where those of each band are.
 struct Limits<'a> {
     limits: &'a [i16],
-    places: [Range<usize>; SUBBAND_COUNT],
+    places: &'a [Range<usize>; SUBBAND_COUNT],
 }
 
 impl Limits<'_> {
-    /// Takes five eighths of the coefficients of a plane's level, which is `across` wide, each within its limit. `rows`
-    /// are those of the level, from column `first` on.
-    fn apply<'a>(
-        &self,
-        (plane, level, across): (usize, usize, usize),
-        first: usize,
-        rows: impl Iterator<Item = &'a mut [i32]>,
-    ) {
+    /// Takes five eighths of the coefficients in a part of row `y` of a plane's level, which is `across` wide, each
+    /// within its limit. The part begins in column `first`.
+    fn apply(&self, (plane, level, across): (usize, usize, usize), y: usize, first: usize, row: &mut [i32]) {
         let low = across.div_ceil(2);
-        let [hl, lh, hh] = [0, 1, 2].map(|band| &self.limits[self.places[details(plane, level).start + band].clone()]);
-        for (y, row) in rows.enumerate() {
-            // HL is at the right of even rows, LH at the left of odd ones, HH at their right.
-            let bands =
-                if y % 2 == 0 { [(&[][..], 0..low), (hl, low..across)] } else { [(lh, 0..low), (hh, low..across)] };
-            for (limits, columns) in bands {
-                let own = columns.start.max(first)..columns.end.min(first + row.len());
-                if own.is_empty() || limits.is_empty() {
-                    continue;
-                }
-                let limits = &limits[y / 2 * columns.len() + own.start - columns.start..][..own.len()];
-                widest!(limit(&mut row[own.start - first..own.end - first], limits));
+        // HL is at the right of even rows, LH at the left of odd ones, HH at their right.
+        let bands = [(0, low..across), (1, 0..low), (2, low..across)];
+        for (band, columns) in bands.into_iter().filter(|(band, _)| usize::from(*band > 0) == y % 2) {
+            let own = columns.start.max(first)..columns.end.min(first + row.len());
+            if own.is_empty() {
+                continue;
             }
+            let limits = &self.limits[self.places[details(plane, level).start + band].clone()];
+            let limits = &limits[y / 2 * columns.len() + own.start - columns.start..][..own.len()];
+            widest!(limit(&mut row[own.start - first..own.end - first], limits));
         }
     }
 }

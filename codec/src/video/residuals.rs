@@ -140,7 +140,7 @@ fn residual(size: Size, number: usize, plane: usize) -> Range<usize> {
 
 /// Returns the number of limits of a zone's coefficients.
 fn limits_of(zone: Option<&Zone>) -> usize {
-    zone.map_or(0, |zone| zone.places().1)
+    zone.map_or(0, |zone| zone.coefficients)
 }
 
 /// Decodes the residuals of frames, each by itself: the first half of a [`VideoDecoder`](crate::VideoDecoder), which

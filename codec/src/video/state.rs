@@ -106,17 +106,17 @@ impl State {
         } = self;
         let from_enhancement_reference = Past { last: &*enhancement_reference, before: &*enhancement_reference_before };
         let from_base_reference = Past { last: &*base_reference, before: &*base_reference_before };
-        let [references, of_base_reference, again] = [
+        let [references, of_base_reference, of_second_prediction] = [
             (from_enhancement_reference, from_base_reference),
             (from_base_reference, from_base_reference),
             (from_enhancement_reference, from_enhancement_reference),
         ]
         .map(|(enhancement_reference, base_reference)| BySource { enhancement_reference, base_reference });
         let mut bands = Bands::new(field, threads);
-        bands.add(rows_mut(predicted), 0..field.down, references);
-        bands.add(rows_mut(predicted_base_reference), 0..field.down, of_base_reference);
+        bands.add(rows_mut(predicted), &(0..field.down), references);
+        bands.add(rows_mut(predicted_base_reference), &(0..field.down), of_base_reference);
         if let Some((blocks, out)) = recall.begin(*size, phase) {
-            bands.add(out, blocks, again);
+            bands.add(out, &blocks, of_second_prediction);
         }
         bands.predict(room);
         recall.analyse(predicted, &model.integer_wavelet, (threads, room));
@@ -132,7 +132,7 @@ impl State {
     pub(super) fn recall(&mut self, decoder: &ResidualDecoder, model: &Model, threads: &Threads, room: &Scratch<i32>) {
         let Some(zone) = self.recall.zone() else { return };
         let mut limits = std::mem::take(&mut self.limits);
-        limits.resize(zone.places().1, 0);
+        limits.resize(zone.coefficients, 0);
         decoder.limits_into(model, zone, &mut limits);
         self.recall_within(&limits, model, threads, room);
         self.limits = limits;
@@ -249,7 +249,7 @@ pub(super) fn predict_from(
 /// Predicts every block from the same pictures.
 fn predict_all(out: &mut Reference, past: Past<&Reference>, field: &Field, threads: &Threads, room: &Scratch<i32>) {
     let mut bands = Bands::new(field, threads);
-    bands.add(rows_mut(out), 0..field.down, BySource { enhancement_reference: past, base_reference: past });
+    bands.add(rows_mut(out), &(0..field.down), BySource { enhancement_reference: past, base_reference: past });
     bands.predict(room);
 }
 
@@ -262,39 +262,54 @@ struct Band<'a> {
     out: RowsMut<'a>,
 }
 
-/// Rows of blocks that are to be predicted, of all pictures, in bands that are shared out evenly.
+/// The pictures that are predicted at the same time: both references', and what is recalled.
+const MAX_PICTURES: usize = 3;
+
+/// Rows of blocks that are to be predicted, in bands, so that those of all pictures are shared out evenly.
 struct Bands<'a> {
     field: &'a Field,
     threads: &'a Threads,
-    all: Vec<Band<'a>>,
+    /// What is left of each plane, and the most rows of blocks in a band of it.
+    planes: [Option<(Band<'a>, usize)>; 3 * MAX_PICTURES],
 }
 
 impl<'a> Bands<'a> {
-    const fn new(field: &'a Field, threads: &'a Threads) -> Self {
-        Self { field, threads, all: Vec::new() }
+    fn new(field: &'a Field, threads: &'a Threads) -> Self {
+        Self { field, threads, planes: Default::default() }
     }
 
-    /// Adds rows of blocks. `out` has the rows of each plane that [`overlap::rows`] says.
-    fn add(&mut self, out: [RowsMut<'a>; 3], blocks: Range<usize>, references: BySource<Past<&'a Reference>>) {
-        for (number, (mut rest, kind)) in out.into_iter().zip(Kind::ALL).enumerate() {
-            let count = self.threads.count().div_ceil(if kind == Kind::Luma { 2 } else { 8 });
-            let band = blocks.len().div_ceil(count).max(MIN_BAND_BLOCK_ROWS);
+    /// Adds rows of blocks of a picture; beyond [`MAX_PICTURES`] it does nothing. `out` has the rows of each plane that
+    /// [`overlap::rows`] says.
+    fn add(&mut self, out: [RowsMut<'a>; 3], blocks: &Range<usize>, references: BySource<Past<&'a Reference>>) {
+        let free = self.planes.iter_mut().filter(|plane| plane.is_none());
+        for (number, ((out, kind), plane)) in out.into_iter().zip(Kind::ALL).zip(free).enumerate() {
             let references = references.map(|past| past.map(|picture| &picture.planes[number]));
             let height = references.base_reference.last.height;
-            for start in blocks.clone().step_by(band) {
-                let blocks = start..(start + band).min(blocks.end);
-                let out = rest.split_off(overlap::rows(kind, &blocks, self.field.down, height).len());
-                self.all.push(Band { kind, references, blocks, height, out });
-            }
+            let count = self.threads.count().div_ceil(if kind == Kind::Luma { 2 } else { 8 });
+            let most = blocks.len().div_ceil(count).max(MIN_BAND_BLOCK_ROWS);
+            *plane = Some((Band { kind, references, blocks: blocks.clone(), height, out }, most));
         }
     }
 
     /// Predicts them.
     fn predict(self, room: &Scratch<i32>) {
-        let Self { field, threads, all } = self;
-        parallel::for_each(threads, all.into_iter(), |Band { kind, references, blocks, height, mut out }| {
+        let (field, threads) = (self.field, self.threads);
+        parallel::for_each(threads, self, |Band { kind, references, blocks, height, mut out }| {
             overlap::predict(field, kind, references, (blocks, height), room, &mut out);
         });
+    }
+}
+
+impl<'a> Iterator for Bands<'a> {
+    type Item = Band<'a>;
+
+    fn next(&mut self) -> Option<Band<'a>> {
+        let left = self.planes.iter_mut().flatten().find(|(band, _)| !band.blocks.is_empty());
+        let (Band { kind, references, blocks, height, out }, most) = left?;
+        let own = blocks.start..blocks.end.min(blocks.start + *most);
+        blocks.start = own.end;
+        let out = out.split_off(overlap::rows(*kind, &own, self.field.down, *height).len());
+        Some(Band { kind: *kind, references: *references, blocks: own, height: *height, out })
     }
 }
 

@@ -1,6 +1,8 @@
 //! Integer levels of a plane that is held whole, in its own memory: a level's low half of every row comes first, and
 //! its low rows are the even ones. So the low band of `l` levels is in every 2^`l`th row, at the left.
 
+use std::ops::Range;
+
 use crate::scratch::{Arena, Scratch};
 use crate::simd::widest;
 use crate::wavelet::lift::{Direction, Sample, Steps, Taps, mirror};
@@ -12,111 +14,124 @@ const TILE_COLUMNS: usize = 128;
 /// How far from a sample the neighbours of a step are, in its column.
 const NEIGHBOUR_ROWS: [isize; 4] = [-3, -1, 1, 3];
 
-/// The samples of a level in its plane.
+/// A level of a plane: the even samples of its columns are in every second of its rows.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Level<'a> {
+pub(crate) struct Level {
     /// From the start of a row to that of the next.
     stride: usize,
-    width: usize,
-    height: usize,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
     steps: Steps<i32>,
-    room: &'a Scratch<i32>,
     direction: Direction,
 }
 
-/// Splits a plane of `width` samples a row into levels, or joins them: all that have taps here, the finest first, from
-/// number `first` on. Analysis works on the rows of each level, then on its columns; synthesis does the reverse.
+/// Splits a plane of `width` samples a row into levels with these taps, the finest first, or joins them. Analysis works
+/// on the rows of each level, then on its columns; synthesis does the reverse.
 pub(crate) fn transform(
     plane: &mut [i32],
     width: usize,
-    (taps, first): (&[Taps<i32>], usize),
+    taps: &[Taps<i32>],
     direction: Direction,
     room: &Scratch<i32>,
 ) {
-    for at in first..taps.len() {
-        let number = if direction == Direction::Analysis { at } else { first + taps.len() - 1 - at };
-        let level = Level::new([width, plane.len() / width], number, &taps[number], direction, room);
+    let height = plane.len() / width;
+    for at in 0..taps.len() {
+        let number = if direction == Direction::Analysis { at } else { taps.len() - 1 - at };
+        let level = Level::new([width, height], number, &taps[number], direction);
         if direction == Direction::Analysis {
-            level.rows(plane);
+            level.rows(plane, room);
         }
-        level.tiles(plane).for_each(|mut tile| level.columns(&mut tile.rows));
+        room.lend(level.height * TILE_COLUMNS, |numbers| {
+            for tile in level.tiles() {
+                let numbers = &mut numbers[..level.height * tile.len()];
+                level.copy_in(plane, &tile, numbers);
+                level.columns(numbers);
+                for (y, row) in plane.chunks_mut(level.stride).enumerate() {
+                    row[tile.clone()].copy_from_slice(&numbers[level.row(y, tile.len())]);
+                }
+            }
+        });
         if direction == Direction::Synthesis {
-            level.rows(plane);
+            level.rows(plane, room);
         }
     }
 }
 
-/// Some columns of a level.
-pub(crate) struct Tile<'a> {
-    /// The number of the first column.
-    pub(crate) first: usize,
-    pub(crate) rows: Vec<&'a mut [i32]>,
-}
-
-impl<'r> Level<'r> {
+impl Level {
     /// Level `number` of a plane of this width and height; the finest is 0.
-    pub(crate) fn new(
-        [width, height]: [usize; 2],
-        number: usize,
-        taps: &Taps<i32>,
-        direction: Direction,
-        room: &'r Scratch<i32>,
-    ) -> Self {
+    pub(crate) fn new([width, height]: [usize; 2], number: usize, taps: &Taps<i32>, direction: Direction) -> Self {
         let [across, down] = [width, height].map(|side| side.div_ceil(1 << number));
         let steps = Steps::new(taps, direction);
-        Self { stride: width << number, width: across, height: down, steps, room, direction }
+        Self { stride: width << number, width: across, height: down, steps, direction }
     }
 
-    /// Lifts some of its rows, which begin with one of them.
-    pub(crate) fn rows(&self, rows: &mut [i32]) {
-        self.room.lend(self.width + 4 * PAD_SAMPLES, |numbers| {
+    /// Returns the width and height of its low band.
+    pub(crate) const fn low(&self) -> [usize; 2] {
+        [self.width.div_ceil(2), self.height.div_ceil(2)]
+    }
+
+    /// Lifts rows of the level; `rows` begins at the start of one.
+    pub(crate) fn rows(&self, rows: &mut [i32], room: &Scratch<i32>) {
+        room.lend(self.width + 4 * PAD_SAMPLES, |numbers| {
             for row in rows.chunks_mut(self.stride) {
                 along(&mut row[..self.width], self.steps, self.direction, &mut Arena(numbers));
             }
         });
     }
 
-    /// Returns its columns, some at a time: they are in a cache while they are lifted.
-    pub(crate) fn tiles<'a>(&self, plane: &'a mut [i32]) -> impl Iterator<Item = Tile<'a>> + use<'a> {
-        let tile = |first| Tile { first, rows: Vec::with_capacity(self.height) };
-        let mut tiles: Vec<Tile<'a>> = (0..self.width).step_by(TILE_COLUMNS).map(tile).collect();
-        for row in plane.chunks_mut(self.stride) {
-            let parts = row[..self.width].chunks_mut(TILE_COLUMNS);
-            tiles.iter_mut().zip(parts).for_each(|(tile, part)| tile.rows.push(part));
-        }
-        tiles.into_iter()
+    /// Returns its columns, some at a time: as many as are in a cache while they are lifted.
+    pub(crate) fn tiles(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let width = self.width;
+        (0..width).step_by(TILE_COLUMNS).map(move |first| first..width.min(first + TILE_COLUMNS))
     }
 
-    /// Lifts some columns, their even samples apart from their odd ones.
-    pub(crate) fn columns(&self, rows: &mut [&mut [i32]]) {
-        let height = rows.len();
+    /// Divides numbers for all samples into those of each [tile](Self::tiles).
+    pub(crate) fn split<'a>(
+        &self,
+        mut all: &'a mut [i32],
+    ) -> impl Iterator<Item = (Range<usize>, &'a mut [i32])> + use<'a> {
+        let height = self.height;
+        self.tiles().map(move |tile| {
+            let count = height * tile.len();
+            (tile, all.split_off_mut(..count).unwrap_or_default())
+        })
+    }
+
+    /// Returns the place of row `y` in a tile of `columns`: its even rows come before the odd ones.
+    pub(crate) const fn row(&self, y: usize, columns: usize) -> Range<usize> {
+        let first = (y / 2 + y % 2 * self.height.div_ceil(2)) * columns;
+        first..first + columns
+    }
+
+    /// Copies the columns of a tile out of their plane.
+    pub(crate) fn copy_in(&self, plane: &[i32], tile: &Range<usize>, numbers: &mut [i32]) {
+        for (y, row) in plane.chunks(self.stride).enumerate() {
+            numbers[self.row(y, tile.len())].copy_from_slice(&row[tile.clone()]);
+        }
+    }
+
+    /// Lifts the columns of a tile.
+    pub(crate) fn columns(&self, tile: &mut [i32]) {
+        let height = self.height;
         if height < 2 {
             return;
         }
-        self.room.lend(height.next_multiple_of(2) * TILE_COLUMNS, |numbers| {
-            let (even, odd) = numbers.split_at_mut(height.div_ceil(2) * TILE_COLUMNS);
-            let mut halves = [even, odd];
-            let count = rows[0].len();
-            for (y, row) in rows.iter().enumerate() {
-                halves[y % 2][y / 2 * count..][..count].copy_from_slice(row);
+        let count = tile.len() / height;
+        let (even, odd) = tile.split_at_mut(height.div_ceil(2) * count);
+        let mut halves = [even, odd];
+        for (number, taps) in self.steps.taps.into_iter().enumerate() {
+            let parity = (self.steps.first + number) % 2;
+            let [even, odd] = &mut halves;
+            let (target, source) = if parity == 0 { (even, odd) } else { (odd, even) };
+            for y in (parity..height).step_by(2) {
+                let around = NEIGHBOUR_ROWS.map(|distance| mirror(y.cast_signed() + distance, height) / 2);
+                i32::lift(
+                    &mut target[y / 2 * count..][..count],
+                    taps,
+                    around.map(|row| &source[row * count..][..count]),
+                );
             }
-            for (number, taps) in self.steps.taps.into_iter().enumerate() {
-                let parity = (self.steps.first + number) % 2;
-                let [even, odd] = &mut halves;
-                let (target, source) = if parity == 0 { (even, odd) } else { (odd, even) };
-                for y in (parity..height).step_by(2) {
-                    let around = NEIGHBOUR_ROWS.map(|distance| mirror(y.cast_signed() + distance, height) / 2);
-                    i32::lift(
-                        &mut target[y / 2 * count..][..count],
-                        taps,
-                        around.map(|row| &source[row * count..][..count]),
-                    );
-                }
-            }
-            for (y, row) in rows.iter_mut().enumerate() {
-                row.copy_from_slice(&halves[y % 2][y / 2 * count..][..count]);
-            }
-        });
+        }
     }
 }
 
@@ -191,7 +206,7 @@ mod tests {
     fn what_was_split_and_joined_is_nearly_what_it_was() {
         let model = VideoModel::built_in();
         let taps = &model.of(false).integer_wavelet.taps[..4];
-        for (width, height) in [(1, 1), (1, 9), (2, 2), (3, 1), (37, 21), (64, 48)] {
+        for (width, height) in [(1, 1), (1, 9), (2, 2), (3, 1), (37, 21), (64, 48), (300, 35)] {
             let mut number = 0_i32;
             let next = || {
                 number = (number * 7919 + 104) % 4001;
@@ -199,9 +214,9 @@ mod tests {
             };
             let before: Vec<i32> = std::iter::repeat_with(next).take(width * height).collect();
             let (mut plane, room) = (before.clone(), Scratch::default());
-            transform(&mut plane, width, (taps, 0), Direction::Analysis, &room);
+            transform(&mut plane, width, taps, Direction::Analysis, &room);
             assert!(width * height < 2 || plane != before);
-            transform(&mut plane, width, (taps, 0), Direction::Synthesis, &room);
+            transform(&mut plane, width, taps, Direction::Synthesis, &room);
             let most = plane.iter().zip(&before).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);
             assert!(most <= 8, "{width} x {height}: {most}");
         }
