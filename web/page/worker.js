@@ -378,6 +378,9 @@ class Screen {
   async mail({ mail, number, isShared, ahead, connection }) {
     this.ahead = ahead;
     await this.showFirst();
+    // The module does not have this mail yet. If time went on there now, its frame would seem to be missing.
+    clearTimeout(this.timer);
+    await this.letDraw();
     const open = () => {
       this.wasm.put(mail);
       return this.x.screen_mail(clock(), isShared ? 1 : 0);
@@ -385,17 +388,20 @@ class Screen {
     const resume = () => this.x.screen_resume(clock());
     [this.workers, this.decoding] = [1, 0];
     for (let first = open; ; first = resume) {
-      await this.letDraw();
       this.drawn = 0;
       const began = performance.now();
       const isPredicted = (await this.withTables(first, resume)) === WANTS_RESIDUALS;
+      this.setTimer();
       if (isPredicted && (await this.complete(number))) this.workers = 2;
       // Sound takes no time.
       this.decoding = Math.max(this.decoding, performance.now() - began - this.drawn);
       // From a connection's first mail on, pictures are its own.
       this.connection = connection;
       if (!this.x.screen_has_mail()) break;
+      // The module takes the frame for ready at its next call, so that comes before other tasks.
+      this.present(this.x.screen_time(clock()));
       await this.showFirst();
+      await this.letDraw();
     }
     this.playSound();
     this.present(this.x.screen_time(clock()));
@@ -406,13 +412,14 @@ class Screen {
   // module decodes it all.
   async complete(mail) {
     const [frame] = this.wasm.numbers();
-    const residuals = await this.residuals?.take(mail, frame);
+    const worker = this.residuals;
+    const residuals = await worker?.take(mail, frame);
     await this.letDraw();
     if (residuals) {
       const { buffer, bytes } = residuals;
       const at = this.x.screen_residuals(bytes);
       new Uint8Array(this.x.memory.buffer, at, bytes).set(new Uint8Array(buffer, 0, bytes));
-      this.residuals.giveBack(residuals);
+      worker.giveBack(residuals);
     }
     return this.x.screen_complete(residuals ? 1 : 0) === 1;
   }
@@ -504,6 +511,11 @@ class Screen {
         this.drawing ??= requestAnimationFrame(() => this.draw());
       }
     }
+    this.setTimer();
+  }
+
+  // Waits for the moment at which the module has something to do.
+  setTimer() {
     clearTimeout(this.timer);
     const due = this.x.screen_due();
     const time = () => this.present(this.x.screen_time(clock()));

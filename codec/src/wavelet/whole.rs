@@ -221,4 +221,29 @@ mod tests {
             assert!(most <= 8, "{width} x {height}: {most}");
         }
     }
+    #[test]
+    fn tiles_of_a_level_hold_what_its_plane_would() {
+        let model = VideoModel::built_in();
+        let taps = &model.of(false).integer_wavelet.taps[..1];
+        for [width, height] in [[1, 1], [1, 9], [2, 2], [129, 3], [300, 35], [256, 16]] {
+            let room = Scratch::default();
+            let sample = |at: usize| i32::try_from(at * 7919 % 4001).expect("small") - 2000;
+            let mut rows: Vec<i32> = (0..width * height).map(sample).collect();
+            let mut plane = rows.clone();
+            transform(&mut plane, width, taps, Direction::Analysis, &room);
+            let level = Level::new([width, height], 0, &taps[0], Direction::Analysis);
+            level.rows(&mut rows, &room);
+            let mut all = vec![0; width * height];
+            let mut seen = 0;
+            for (columns, tile) in level.split(&mut all) {
+                level.copy_in(&rows, &columns, tile);
+                level.columns(tile);
+                for (y, row) in plane.chunks(width).enumerate() {
+                    assert_eq!(tile[level.row(y, columns.len())], row[columns.clone()], "{width} x {height}, row {y}");
+                }
+                seen += columns.len();
+            }
+            assert_eq!(seen, width);
+        }
+    }
 }
