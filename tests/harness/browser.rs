@@ -45,7 +45,7 @@ user_pref("network.connectivity-service.enabled", false);
 pub enum Engine {
     /// Chromium, or a browser made of it, that draws with WebGL even without a graphics card.
     Chromium,
-    /// It chooses itself how to draw, as for its users.
+    /// The same browser, but it chooses how to draw, as for its users.
     UsualChromium,
     /// Firefox.
     Firefox,
