@@ -1,6 +1,9 @@
 //! `video`: clips by nestcast and by encoders of ffmpeg at five rates, and the candidates for ladders.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use anyhow::Result;
 use clap::Args;
@@ -12,6 +15,7 @@ use nestcast_benches::{
         report::DRAWN_SCHEMES,
     },
 };
+use nestcast_codec::Restoration;
 use nestcast_lab::ffmpeg::Ffmpeg;
 
 use super::selection::Selection;
@@ -35,10 +39,16 @@ struct Tables {
     steps: Vec<Step>,
 }
 
+/// Returns the network of the deep decoder, or says that its rows are left out.
+pub(super) fn deep() -> Option<Arc<dyn Restoration>> {
+    let said = |error| eprintln!("without the rows of the deep decoder: {error:#}");
+    video::network().map_err(said).ok()
+}
+
 pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
     let ffmpeg = Ffmpeg::find()?;
     let receivers = receivers::read(Path::new(super::BANDWIDTHS_FILE))?;
-    let mut schemes = video::all(&ffmpeg, &options.cache);
+    let mut schemes = video::all(&ffmpeg, &options.cache, deep().as_ref());
     options.selection.retain(&mut schemes, |scheme| scheme.id())?;
     let rendition = video::rendition(&ffmpeg, &options.cache);
     let folder = results.join("video");

@@ -24,7 +24,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
     let (ffmpeg, judge) = (Ffmpeg::find()?, Judge::new(&options.judge)?);
     // The rivals' runs are not taken from a folder, because it has no frames.
-    let mut schemes = video::all(&ffmpeg, Path::new(""));
+    let mut schemes = video::all(&ffmpeg, Path::new(""), super::video::deep().as_ref());
     options.selection.retain(&mut schemes, |scheme| scheme.id())?;
     let table = results.join("video/perceptual.csv");
     let mut rows: Vec<perceptual::Row> = table::read_if_there(&table)?;

@@ -12,7 +12,7 @@ use crate::{
     series::Quality,
     style, timing,
     video::{
-        EMBEDDED_SCHEMES, layers, perceptual as video_look,
+        is_ours, layers, perceptual as video_look,
         report::{self as video, ANCHOR_IDS, Cost, Planes, frame_plot, percent, rate_plot},
     },
 };
@@ -246,7 +246,7 @@ impl Page {
 
     fn video_look(&self) -> Markup {
         let rows = video_look::lines(&self.video_look).into_iter().map(|(scheme, cells)| {
-            let ours = EMBEDDED_SCHEMES.contains(&scheme.as_str());
+            let ours = is_ours(&scheme);
             Row { ours, ..Row::plain([style::name(&scheme)].into_iter().chain(cells)) }
         });
         html! {
@@ -262,7 +262,7 @@ impl Page {
     /// Returns a row for each scheme: its name, and the cells of its summary.
     fn video_rows(&self, cells: impl Fn(&video::Summary) -> Vec<String>) -> Vec<Row> {
         let row = |summary: video::Summary| {
-            let ours = EMBEDDED_SCHEMES.contains(&summary.scheme.as_str());
+            let ours = is_ours(&summary.scheme);
             Row { ours, ..Row::plain([style::name(&summary.scheme)].into_iter().chain(cells(&summary))) }
         };
         self.video.summaries(Planes::Luma, Cost::Link).into_iter().map(row).collect()
@@ -270,7 +270,7 @@ impl Page {
 
     fn video_population(&self) -> Markup {
         let rows = self.video.population().into_iter().map(|(scheme, encodes, db, unserved)| {
-            let ours = EMBEDDED_SCHEMES.contains(&scheme.as_str());
+            let ours = is_ours(&scheme);
             let way = if ours { style::name(&scheme) } else { "ladder of x264 zerolatency".to_owned() };
             let cells = [way, encodes.to_string(), format!("{db:.2} dB"), format!("{:.1} %", 100.0 * unserved)];
             Row { ours, ..Row::plain(cells) }
@@ -287,7 +287,7 @@ impl Page {
     fn video_layers(&self) -> Markup {
         let clips = layers::report::clips(&self.layers);
         let rows = layers::report::summaries(&self.layers, &clips).into_iter().map(|summary| {
-            let ours = EMBEDDED_SCHEMES.contains(&summary.scheme.as_str());
+            let ours = is_ours(&summary.scheme);
             let cells = [style::name(&summary.scheme)].into_iter().chain(layers::report::cells(&summary));
             Row { ours, ..Row::plain(cells) }
         });

@@ -3,7 +3,7 @@
 use nestcast_lab::plot::{Pattern, Stroke};
 
 /// By id: name, colour, pattern of the line. Variants of one codec share a colour.
-const CODEC_STYLES: [(&str, &str, usize, Pattern); 55] = [
+const CODEC_STYLES: [(&str, &str, usize, Pattern); 58] = [
     ("deep", "nestcast, deep", 0, Pattern::Solid),
     ("linear", "nestcast, linear", 1, Pattern::Solid),
     ("jpeg-420", "JPEG 4:2:0", 2, Pattern::Solid),
@@ -37,6 +37,9 @@ const CODEC_STYLES: [(&str, &str, usize, Pattern); 55] = [
     ("nestcast", "nestcast", 0, Pattern::Solid),
     ("nestcast-2", "nestcast, two loops", 0, Pattern::Dashed),
     ("nestcast-3", "nestcast, three loops", 0, Pattern::Dotted),
+    ("nestcast-deep", "nestcast, deep decoder", 1, Pattern::Dashed),
+    ("nestcast-2-deep", "nestcast, two loops, deep decoder", 1, Pattern::Dotted),
+    ("nestcast-3-deep", "nestcast, three loops, deep decoder", 1, Pattern::Dotted),
     ("intra", "nestcast, frames alone", 1, Pattern::Solid),
     ("x264", "x264 zerolatency", 5, Pattern::Solid),
     ("x264-psnr", "x264, tuned for PSNR", 5, Pattern::Dashed),

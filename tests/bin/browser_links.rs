@@ -5,8 +5,9 @@
 //! `browser-links SECONDS KBIT_PER_SECOND ROUND_TRIP_MS` over one link.
 //! `browser-links first ROUND_TRIP_MS COUNT` opens the sender's own page again and again, from as far away as the sender,
 //! and prints how long it took until the first picture.
-//! `browser-links video FILE SECONDS` repeats a stored video on this machine without a link, and prints how many frames
-//! were shown and how many of them late.
+//! `browser-links video FILE SECONDS [LATENCY]` repeats a stored video on this machine without a link, and prints how many
+//! frames were shown and how many of them late. LATENCY is the attribute of the viewer in Chromium, `smooth` without it; the
+//! native receiver shows frames as they come.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -26,6 +27,8 @@ use nestcast_tests::tcp_delay::TcpDelay;
 use nestcast_web::{PAGE_FILES, StaticFile};
 use serde_json::Value;
 
+const USAGE: &str = "SECONDS, SECONDS KBIT_PER_SECOND ROUND_TRIP_MS, first ROUND_TRIP_MS COUNT, \
+                     or video FILE SECONDS [LATENCY]";
 const LINK_BITS_PER_SECOND: [u64; 3] = [300_000, 1_000_000, 4_000_000];
 const ROUND_TRIP_MS: [u64; 3] = [10, 50, 100];
 /// Seconds of the video that is repeated.
@@ -41,15 +44,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<_> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["first", round_trip, count] => first(Duration::from_millis(round_trip.parse()?), count.parse()?).await,
-        ["video", file, seconds] => video(PathBuf::from(file), seconds.parse()?).await,
+        ["video", file, seconds] => video(PathBuf::from(file), seconds.parse()?, "smooth").await,
+        ["video", file, seconds, latency] => video(PathBuf::from(file), seconds.parse()?, latency).await,
         [seconds] => links(seconds.parse()?, &LINK_BITS_PER_SECOND, &ROUND_TRIP_MS).await,
         [seconds, kilobits, round_trip] => {
             links(seconds.parse()?, &[1000 * kilobits.parse::<u64>()?], &[round_trip.parse()?]).await
         }
-        _ => {
-            Err("SECONDS, SECONDS KBIT_PER_SECOND ROUND_TRIP_MS, first ROUND_TRIP_MS COUNT, or video FILE SECONDS"
-                .into())
-        }
+        _ => Err(USAGE.into()),
     }
 }
 
@@ -78,9 +79,11 @@ impl Sender {
     }
 
     /// Returns what the viewer in Chromium measures at `to`, and its last statistics; `None` without Chromium.
-    fn show(&self, to: SocketAddr, seconds: u64) -> Result<Option<(Measured, Value)>, Box<dyn Error>> {
+    fn show(&self, to: SocketAddr, seconds: u64, latency: &str) -> Result<Option<(Measured, Value)>, Box<dyn Error>> {
         let fingerprint = &self.fingerprint;
-        let link = format!("src=https://{to}/&fingerprint={fingerprint}&seconds={seconds}&settling={SETTLING_SECONDS}");
+        let link = format!(
+            "src=https://{to}/&fingerprint={fingerprint}&latency={latency}&seconds={seconds}&settling={SETTLING_SECONDS}"
+        );
         let Some(lines) = tokio::task::block_in_place(|| watch_in_running(Engine::UsualChromium, &link)) else {
             return Ok(None);
         };
@@ -198,7 +201,7 @@ async fn links(seconds: u64, rates: &[u64], round_trips: &[u64]) -> Result<(), B
             drop(relay);
             row(bits, round_trip, "native", &native);
             let relay = Relay::start(sender.running.address, link).await?;
-            let Some((page, _)) = sender.show(relay.address(), seconds)? else { return Ok(()) };
+            let Some((page, _)) = sender.show(relay.address(), seconds, "smooth")? else { return Ok(()) };
             row(bits, round_trip, "Chromium", &page);
         }
     }
@@ -280,21 +283,29 @@ fn page_files(back: SocketAddr) -> Vec<PageFile> {
     files
 }
 
-async fn video(file: PathBuf, seconds: u64) -> Result<(), Box<dyn Error>> {
+async fn video(file: PathBuf, seconds: u64, latency: &str) -> Result<(), Box<dyn Error>> {
     let sender = Sender::start(repeated_file(file)?);
     let address = sender.running.address;
     println!(
-        "| viewer | frames shown a second | late | concealed | never decoded | capture to screen p50 ms | p95 ms |"
+        "| viewer | frames shown a second | frames shown % | late | concealed | never decoded | \
+         capture to screen p50 ms | p95 ms |"
     );
-    println!("|---|---:|---:|---:|---:|---:|---:|");
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|");
     let native = sender.receive(address, seconds).await?;
     let rate = |measured: &Measured| measured.frames.len() as f64 / (seconds as f64 - measured.first_ms / 1e3);
-    println!("| native | {:.1} | | | | {:.0} | {:.0} |", rate(&native), native.latency(50), native.latency(95));
-    let Some((page, statistics)) = sender.show(address, seconds)? else { return Ok(()) };
+    println!(
+        "| native | {:.1} | {:.1} | | | | {:.0} | {:.0} |",
+        rate(&native),
+        native.shown(),
+        native.latency(50),
+        native.latency(95)
+    );
+    let Some((page, statistics)) = sender.show(address, seconds, latency)? else { return Ok(()) };
     let [late, concealed, undecoded] = ["late", "concealed", "undecoded"].map(|name| &statistics[name]);
     println!(
-        "| Chromium | {:.1} | {late} | {concealed} | {undecoded} | {:.0} | {:.0} |",
+        "| Chromium | {:.1} | {:.1} | {late} | {concealed} | {undecoded} | {:.0} | {:.0} |",
         rate(&page),
+        page.shown(),
         page.latency(50),
         page.latency(95)
     );

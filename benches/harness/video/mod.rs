@@ -26,9 +26,10 @@ mod steps;
 pub use self::{
     clip::Clip,
     embedded::{Embedded, embedded},
+    predicted::network,
     quality::Run,
     rates::{Rates, clips},
     row::{FrameRow, Row},
-    scheme::{EMBEDDED_SCHEMES, SCHEME_IDS, Scheme, Screen, all, place, rendition},
+    scheme::{EMBEDDED_SCHEMES, SCHEME_IDS, Scheme, Screen, all, is_ours, place, rendition},
     steps::Step,
 };

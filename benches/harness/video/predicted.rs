@@ -1,11 +1,16 @@
 //! nestcast with prediction between frames: one stream, or one for each rendition. Every receiver gets the longest
 //! prefix of each frame that fits.
 
-use anyhow::Result;
-use nestcast_codec::{Bitrate, Picture, Population, Switch, VideoDecoder, VideoModel, VideoRenditions, VideoSettings};
-use nestcast_lab::video::Frame;
+use std::sync::Arc;
 
-use super::{Clip, Embedded, Run, Screen};
+use anyhow::{Context, Result};
+use nestcast_codec::{
+    Bitrate, Picture, Population, Restoration, Switch, VideoDecoder, VideoModel, VideoRenditions, VideoSettings,
+};
+use nestcast_lab::video::Frame;
+use nestcast_models::{Runtime, VideoPackage};
+
+use super::{Clip, Embedded, Run, Scheme, Screen, embedded::bytes_of_frames};
 
 /// Threads of encoder and decoders; the results do not depend on them.
 const THREAD_COUNT: usize = 2;
@@ -20,28 +25,33 @@ impl Predicted {
         let settings = VideoSettings { threads, ..settings(clip, kbps) };
         Ok(VideoRenditions::new(&VideoModel::built_in(), settings, self.0)?)
     }
-}
 
-impl Embedded for Predicted {
-    fn id(&self) -> &'static str {
-        ["nestcast", "nestcast-2", "nestcast-3"][self.0 - 1]
-    }
-
-    fn has_renditions(&self) -> bool {
-        self.0 > 1
-    }
-
-    fn watch(&self, clip: &Clip, kbps: &[f64], frame_bytes: &[Vec<usize>], screen: Screen<'_>) -> Result<Vec<Run>> {
-        let model = VideoModel::built_in();
+    /// Codes for receivers of the rates `kbps`. Returns what receivers show whose links carry `frame_bytes`, and whose
+    /// decoders have a `network` or none.
+    fn serve(
+        &self,
+        clip: &Clip,
+        kbps: &[f64],
+        frame_bytes: &[Vec<usize>],
+        network: Option<&Arc<dyn Restoration>>,
+        screen: Screen<'_>,
+    ) -> Result<Vec<Run>> {
         let mut encoder = self.encoder(clip, kbps, THREAD_COUNT)?;
         let renditions = encoder.rates();
+        let decoder = || {
+            let linear = VideoDecoder::new(VideoModel::built_in(), clip.size, THREAD_COUNT);
+            match network {
+                Some(network) => linear.with_restoration(Arc::clone(network)),
+                None => linear,
+            }
+        };
         let receivers = frame_bytes.iter().map(|frame_bytes| Receiver {
             frame_bytes,
             // The bytes of frames are whole, rounded down.
             renditions: frame_bytes.iter().map(|bytes| renditions.serving(rate(clip, bytes + 1))).collect(),
             left: 0,
             switch: None,
-            decoder: VideoDecoder::new(model.clone(), clip.size, THREAD_COUNT),
+            decoder: decoder(),
             run: Run { frames: Vec::with_capacity(clip.frames.len()) },
         });
         let mut receivers: Vec<Receiver<'_>> = receivers.collect();
@@ -59,6 +69,51 @@ impl Embedded for Predicted {
             }
         }
         Ok(receivers.into_iter().map(|receiver| receiver.run).collect())
+    }
+}
+
+/// Serves the same streams to receivers with the deep decoder.
+pub(super) struct Deep {
+    /// Renditions, 1 to 3.
+    pub(super) count: usize,
+    pub(super) network: Arc<dyn Restoration>,
+}
+
+/// Loads the network of the deep decoder.
+///
+/// # Errors
+/// If there is no ONNX Runtime; `cargo xtask` sets it up.
+pub fn network() -> Result<Arc<dyn Restoration>> {
+    let runtime = Runtime::open().context("run this through `cargo xtask measure`, which fetches ONNX Runtime")?;
+    Ok(Arc::new(VideoPackage::built_in()?.deep(&runtime, THREAD_COUNT)?))
+}
+
+impl Scheme for Deep {
+    fn id(&self) -> &'static str {
+        ["nestcast-deep", "nestcast-2-deep", "nestcast-3-deep"][self.count - 1]
+    }
+
+    fn run(&self, clip: &Clip, kbps: &[f64]) -> Result<Vec<Run>> {
+        self.show(clip, kbps, &mut |_, _| Ok(()))
+    }
+
+    fn show(&self, clip: &Clip, kbps: &[f64], screen: Screen<'_>) -> Result<Vec<Run>> {
+        let frame_bytes: Vec<Vec<usize>> = kbps.iter().map(|&kbps| bytes_of_frames(clip, kbps)).collect();
+        Predicted(self.count).serve(clip, kbps, &frame_bytes, Some(&self.network), screen)
+    }
+}
+
+impl Embedded for Predicted {
+    fn id(&self) -> &'static str {
+        ["nestcast", "nestcast-2", "nestcast-3"][self.0 - 1]
+    }
+
+    fn has_renditions(&self) -> bool {
+        self.0 > 1
+    }
+
+    fn watch(&self, clip: &Clip, kbps: &[f64], frame_bytes: &[Vec<usize>], screen: Screen<'_>) -> Result<Vec<Run>> {
+        self.serve(clip, kbps, frame_bytes, None, screen)
     }
 }
 
@@ -132,6 +187,20 @@ mod tests {
         assert!((18..30).all(|n| bytes(2, n) == bytes(1, n) && bytes(3, n) == bytes(0, n)));
         // They need no more than the link has.
         assert!(bytes(3, 15) <= 100 && bytes(2, 15) <= 1600, "{} and {}", bytes(3, 15), bytes(2, 15));
+    }
+
+    #[test]
+    fn the_deep_decoder_shows_other_pictures_of_the_same_bytes() {
+        let Ok(network) = network() else { return println!("skipped: no ONNX Runtime") };
+        let clip = moving(48, 32, 30);
+        let kbps = [24.0, 96.0];
+        let linear = <dyn Embedded>::at_rates(&Predicted(1), &clip, &kbps, &kbps).expect("two runs");
+        let deep = Deep { count: 1, network }.run(&clip, &kbps).expect("two runs");
+        for (linear, deep) in linear.iter().zip(&deep) {
+            let both = || linear.frames.iter().zip(&deep.frames);
+            assert!(both().all(|(linear, deep)| linear.bytes == deep.bytes));
+            assert!(both().any(|(linear, deep)| linear.luma_db != deep.luma_db));
+        }
     }
 
     #[test]

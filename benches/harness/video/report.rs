@@ -9,7 +9,7 @@ use nestcast_lab::{
     video::FIRST_FRAME,
 };
 
-use super::{FrameRow, Row, Step, population::Outcome};
+use super::{FrameRow, Row, Step, population::Outcome, scheme::is_deep};
 use crate::style;
 
 /// The anchors of BD-rates.
@@ -214,7 +214,7 @@ impl Report {
         Ok(())
     }
 
-    /// Draws PSNR over rate, of one clip.
+    /// Draws PSNR over rate, of one clip. The deep decoder's curves would lie on the linear one's, so they are left out.
     #[must_use]
     pub fn rate_chart(&self, clip: &str) -> Chart {
         let curve = |scheme: &str| Curve {
@@ -227,8 +227,13 @@ impl Report {
             stroke: Stroke { dots: true, ..style::stroke(scheme) },
             labels: Vec::new(),
         };
-        let curves: Vec<Curve> =
-            self.schemes().into_iter().map(curve).filter(|curve| !curve.points.is_empty()).collect();
+        let curves: Vec<Curve> = self
+            .schemes()
+            .into_iter()
+            .filter(|scheme| !is_deep(scheme))
+            .map(curve)
+            .filter(|curve| !curve.points.is_empty())
+            .collect();
         let rates = || curves.iter().flat_map(|curve| &curve.points).map(|point| point.0);
         let ends = (rates().fold(f64::INFINITY, f64::min) / 1.1, rates().fold(0.0, f64::max) * 1.1);
         let x = Axis::log("rate of the link (kbit/s)", ends);

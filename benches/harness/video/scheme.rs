@@ -1,9 +1,10 @@
 //! What all ways to code a clip have in common.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Result;
-use nestcast_codec::Picture;
+use nestcast_codec::{Picture, Restoration};
 use nestcast_lab::ffmpeg::Ffmpeg;
 
 use super::{
@@ -11,6 +12,7 @@ use super::{
     cache::Cached,
     embedded::{Embedded, embedded},
     ladder::Ladder,
+    predicted::Deep,
     rates::clips,
     rivals::Rival,
 };
@@ -42,15 +44,21 @@ pub trait Scheme {
     }
 }
 
-/// nestcast's schemes.
+/// nestcast's schemes with the linear decoder.
 pub const EMBEDDED_SCHEMES: [&str; 4] = ["nestcast", "intra", "nestcast-2", "nestcast-3"];
 
+/// nestcast's schemes with the deep decoder.
+const DEEP_SCHEMES: [&str; 3] = ["nestcast-deep", "nestcast-2-deep", "nestcast-3-deep"];
+
 /// The ids of all schemes, in the order of tables and plots.
-pub const SCHEME_IDS: [&str; 13] = [
+pub const SCHEME_IDS: [&str; 16] = [
     "nestcast",
     "intra",
     "nestcast-2",
     "nestcast-3",
+    "nestcast-deep",
+    "nestcast-2-deep",
+    "nestcast-3-deep",
     "x264",
     "x264-psnr",
     "x264-refresh",
@@ -68,12 +76,30 @@ pub fn place(clip: &str, scheme: &str) -> (Option<usize>, Option<usize>) {
     (clips().position(|known| known == clip), SCHEME_IDS.iter().position(|known| *known == scheme))
 }
 
+/// Returns whether a scheme is nestcast's, with either decoder.
+#[must_use]
+pub fn is_ours(scheme: &str) -> bool {
+    EMBEDDED_SCHEMES.contains(&scheme) || is_deep(scheme)
+}
+
+/// Returns whether a scheme is nestcast's with the deep decoder.
+pub(super) fn is_deep(scheme: &str) -> bool {
+    DEEP_SCHEMES.contains(&scheme)
+}
+
 /// Returns all schemes, in the order of tables and plots: nestcast first. Runs of rivals are stored in the folder
-/// `cache`.
-pub fn all(ffmpeg: &Ffmpeg, cache: &Path) -> Vec<Box<dyn Scheme>> {
+/// `cache`. Without the [`network`] of the deep decoder, its schemes are left out.
+///
+/// [`network`]: super::network
+pub fn all(ffmpeg: &Ffmpeg, cache: &Path, network: Option<&Arc<dyn Restoration>>) -> Vec<Box<dyn Scheme>> {
     let mut schemes: Vec<Box<dyn Scheme>> = Vec::new();
     for ours in embedded() {
         schemes.push(Box::new(ours));
+    }
+    if let Some(network) = network {
+        for count in 1..=DEEP_SCHEMES.len() {
+            schemes.push(Box::new(Deep { count, network: Arc::clone(network) }));
+        }
     }
     for rival in Rival::all(ffmpeg) {
         schemes.push(Box::new(Cached::new(rival, cache)));
@@ -89,14 +115,22 @@ pub fn rendition(ffmpeg: &Ffmpeg, cache: &Path) -> Box<dyn Scheme> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::predicted::network, *};
 
     #[test]
     fn ids_are_those_of_the_schemes_in_their_order() {
         let Ok(ffmpeg) = Ffmpeg::find() else { return println!("skipped: no ffmpeg") };
-        let ids: Vec<&str> = all(&ffmpeg, Path::new("unused")).iter().map(|scheme| scheme.id()).collect();
-        assert_eq!(ids, SCHEME_IDS);
+        let ids = |network| -> Vec<&str> {
+            all(&ffmpeg, Path::new("unused"), network).iter().map(|scheme| scheme.id()).collect()
+        };
+        let without = SCHEME_IDS.iter().copied().filter(|scheme| !is_deep(scheme));
+        assert_eq!(ids(None), without.collect::<Vec<_>>());
+        match network() {
+            Ok(network) => assert_eq!(ids(Some(&network)), SCHEME_IDS),
+            Err(_) => println!("the deep decoder skipped: no ONNX Runtime"),
+        }
         assert!(SCHEME_IDS.starts_with(&EMBEDDED_SCHEMES));
+        assert_eq!(SCHEME_IDS[EMBEDDED_SCHEMES.len()..][..DEEP_SCHEMES.len()], DEEP_SCHEMES);
         assert!(SCHEME_IDS.iter().all(|id| crate::style::is_known(id)));
     }
 }
