@@ -160,7 +160,8 @@ impl Measurement {
     pub fn new(settings: &VideoSettings, renditions: usize, effort: Effort, rates: &[Bitrate]) -> Result<Self> {
         let VideoSettings { size, rate: frame_rate, threads, .. } = *settings;
         let model = VideoModel::built_in();
-        let encoder = VideoRenditions::new(&model, settings.clone(), renditions)?.with_effort(effort);
+        let encoder = VideoRenditions::new(&model, settings.clone(), renditions)?;
+        let encoder = encoder.with_effort(effort).with_known_receivers(true);
         let renditions = encoder.rates();
         let receiver = |&rate: &Bitrate| Receiver {
             of: renditions.serving(rate),

@@ -23,7 +23,7 @@ impl Predicted {
     /// Returns the encoder for receivers of the rates `kbps` in kbit/s.
     pub(super) fn encoder(&self, clip: &Clip, kbps: &[f64], threads: usize) -> Result<VideoRenditions> {
         let settings = VideoSettings { threads, ..settings(clip, kbps) };
-        Ok(VideoRenditions::new(&VideoModel::built_in(), settings, self.0)?)
+        Ok(VideoRenditions::new(&VideoModel::built_in(), settings, self.0)?.with_known_receivers(true))
     }
 
     /// Codes for receivers of the rates `kbps`. Returns what receivers show whose links carry `frame_bytes`, and whose
@@ -217,7 +217,8 @@ mod tests {
             run: Run { frames: Vec::new() },
         };
         let settings = settings(&clip, &[12.0, 24.0, 48.0]);
-        let mut encoder = VideoRenditions::new(&VideoModel::built_in(), settings, 1).expect("one loop");
+        let encoder = VideoRenditions::new(&VideoModel::built_in(), settings, 1).expect("one loop");
+        let mut encoder = encoder.with_known_receivers(true);
         let bases = [250, 10, 10, 10, 10];
         for (n, base) in bases.into_iter().enumerate() {
             let frames = encoder.encode(&clip.frames[n]).expect("encodes");

@@ -65,6 +65,15 @@ impl Block {
     }
 }
 
+/// A frame's place in the refresh cycle, as its head says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Turn {
+    /// 0..[`CONSTANT_CYCLE`].
+    pub(crate) phase: u8,
+    /// Whether some of the refreshed blocks are predicted from nothing.
+    pub(crate) renews: bool,
+}
+
 /// All blocks of a frame.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Field {
@@ -76,6 +85,8 @@ pub(crate) struct Field {
     pub(crate) sources: Vec<Source>,
     /// Whether blocks may be bi-predicted.
     pub(crate) bipredicts: bool,
+    /// Whether some blocks are predicted from nothing.
+    pub(crate) renews: bool,
     /// The blocks that were not predicted from the enhancement reference in the frame before.
     refreshed: Vec<bool>,
 }
@@ -86,7 +97,7 @@ impl Field {
         (self.across, self.down) = (other.across, other.down);
         self.blocks.clone_from(&other.blocks);
         self.sources.clone_from(&other.sources);
-        self.bipredicts = other.bipredicts;
+        (self.bipredicts, self.renews) = (other.bipredicts, other.renews);
         self.refreshed.clone_from(&other.refreshed);
     }
 
@@ -101,47 +112,46 @@ impl Field {
         [size.width().div_ceil(BLOCK_SIDE), size.height().div_ceil(BLOCK_SIDE)]
     }
 
-    /// Begins frame `phase` of the refresh cycle, of this size, with constant blocks, none of which may be
-    /// bi-predicted.
-    pub(crate) fn reset(&mut self, size: Size, phase: u8) {
+    /// Begins a frame of this size with constant blocks, none of which may be bi-predicted.
+    pub(crate) fn reset(&mut self, size: Size, turn: Turn) {
         [self.across, self.down] = Self::grid(size);
         let count = self.across * self.down;
         self.blocks.clear();
         self.blocks.resize(count, Block::Constant(CONSTANT_LEVELS / 2));
         self.sources.clear();
         self.sources.resize(count, Source::EnhancementReference);
-        self.bipredicts = false;
+        (self.bipredicts, self.renews) = (false, turn.renews);
         self.refreshed.clear();
         self.refreshed.resize(count, false);
-        for (cycle, source) in [(REFRESH_CYCLE_FRAMES, Source::BaseReference), (CONSTANT_CYCLE, Source::Constant)] {
-            self.sources[part(count, phase.into(), cycle)].fill(source);
-            self.refreshed[part(count, usize::from(phase) + CONSTANT_CYCLE - 1, cycle)].fill(true);
-        }
+        let phase = usize::from(turn.phase);
+        self.refreshed[Self::refreshed(count, phase + REFRESH_CYCLE_FRAMES - 1)].fill(true);
+        self.sources[Self::refreshed(count, phase)].fill(Source::BaseReference);
+        self.sources[Self::renewed(count, turn)].fill(Source::Constant);
     }
 
     /// Returns which of `count` blocks are predicted from the base-layer reference in a frame of this phase: each once
-    /// in [`REFRESH_CYCLE_FRAMES`] phases. The long cycle predicts some of them from nothing instead.
+    /// in [`REFRESH_CYCLE_FRAMES`] phases. A frame that renews predicts some of them from nothing instead.
     pub(crate) const fn refreshed(count: usize, phase: usize) -> Range<usize> {
         part(count, phase, REFRESH_CYCLE_FRAMES)
     }
 
-    /// Returns which of `count` blocks of a picture that stays are predicted from nothing in a frame of this phase that
-    /// renews: a part of the refreshed ones, so that each is renewed once in [`CONSTANT_CYCLE`] phases.
-    pub(crate) fn renewed(count: usize, phase: usize) -> Range<usize> {
+    /// Returns which of `count` blocks are predicted from nothing: a part of the refreshed ones if the frame renews, so
+    /// that each is renewed once in [`CONSTANT_CYCLE`] phases; otherwise none.
+    pub(crate) fn renewed(count: usize, Turn { phase, renews }: Turn) -> Range<usize> {
         const RENEWED_PARTS: usize = CONSTANT_CYCLE / REFRESH_CYCLE_FRAMES;
+        if !renews {
+            return 0..0;
+        }
+        let phase = usize::from(phase);
         let refreshed = Self::refreshed(count, phase);
         let renewed = part(refreshed.len(), phase / REFRESH_CYCLE_FRAMES, RENEWED_PARTS);
         refreshed.start + renewed.start..refreshed.start + renewed.end
     }
 
-    /// Sets all blocks of frame `phase` to stand where they are, but those that are predicted from nothing.
+    /// Sets all blocks of frame `phase` to stand where they are.
     pub(crate) fn stand(&mut self, size: Size, phase: u8) {
-        self.reset(size, phase);
-        for (block, source) in self.blocks.iter_mut().zip(&self.sources) {
-            if *source != Source::Constant {
-                *block = Block::whole(Vector::ZERO);
-            }
-        }
+        self.reset(size, Turn { phase, renews: false });
+        self.blocks.fill(Block::whole(Vector::ZERO));
     }
 }
 
@@ -159,9 +169,9 @@ const fn part(count: usize, phase: usize, cycle: usize) -> Range<usize> {
     count * turn / cycle..count * (turn + 1) / cycle
 }
 
-/// The number of frames in which every block is predicted once without the enhancement reference.
+/// The number of frames in which every block is once not predicted from the enhancement reference.
 pub(crate) const REFRESH_CYCLE_FRAMES: usize = 8;
-/// The number of frames in which every block is predicted once from nothing.
+/// The number of frames in which every block is predicted once from nothing, if all of them renew.
 pub(crate) const CONSTANT_CYCLE: usize = 128;
 
 #[cfg(test)]
@@ -174,8 +184,8 @@ mod tests {
         let mut before = Field::default();
         let mut field = Field::default();
         for phase in 0..128 {
-            before.reset(size, (phase + 127) % 128);
-            field.reset(size, phase);
+            before.reset(size, Turn { phase: (phase + 127) % 128, renews: phase % 2 == 0 });
+            field.reset(size, Turn { phase, renews: phase % 3 == 0 });
             field.bipredicts = true;
             for (at, source) in before.sources.iter().enumerate() {
                 assert_eq!(
@@ -188,24 +198,25 @@ mod tests {
     }
 
     #[test]
-    fn every_block_leaves_the_enhanced_picture_once_a_cycle_and_all_references_once_a_long_one() {
-        for (width, height) in [(1, 1), (100, 60), (640, 360)] {
+    fn every_block_leaves_the_enhanced_picture_once_a_cycle_and_if_frames_renew_all_references_once_a_long_one() {
+        for ((width, height), renews) in
+            [(1, 1), (100, 60), (640, 360)].into_iter().flat_map(|size| [(size, false), (size, true)])
+        {
             let size = Size::new(width, height).expect("a valid size");
             let mut field = Field::default();
             let mut constants = vec![0; Field::grid(size).iter().product()];
             for cycle in 0..16 {
                 let mut refreshed = vec![0; constants.len()];
                 for phase in 0..8 {
-                    field.reset(size, cycle * 8 + phase);
+                    field.reset(size, Turn { phase: cycle * 8 + phase, renews });
                     for (at, source) in field.sources.iter().enumerate() {
-                        refreshed[at] += u32::from(*source == Source::BaseReference);
+                        refreshed[at] += u32::from(*source != Source::EnhancementReference);
                         constants[at] += u32::from(*source == Source::Constant);
-                        refreshed[at] += u32::from(*source == Source::Constant && field.blocks.len() == 1);
                     }
                 }
-                assert!(refreshed.iter().all(|count| *count <= 1));
+                assert!(refreshed.iter().all(|count| *count == 1));
             }
-            assert!(constants.iter().all(|count| *count == 1));
+            assert!(constants.iter().all(|count| *count == u32::from(renews)));
         }
     }
 }

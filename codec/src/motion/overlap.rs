@@ -317,6 +317,7 @@ const _: () = assert!(MAX_SIDE == BLOCK_SIDE + PARTITION_SIDE, "a block and what
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::motion::field::Turn;
     use crate::motion::reference::Reference;
     use crate::picture::Size;
 
@@ -370,7 +371,7 @@ mod tests {
                 plane.continue_borders();
             }
             let mut field = Field::default();
-            field.reset(size, 0);
+            field.reset(size, Turn { phase: 0, renews: true });
             let mut last = None;
             for block in &mut field.blocks {
                 // Runs of blocks that move alike.

@@ -6,7 +6,7 @@
 use crate::entropy::probability::{Probability, RATE_OF_MOTION};
 use crate::entropy::range_coder::{Coder, RangeDecoder, RangeEncoder, ZERO_PADDING};
 use crate::error::Error;
-use crate::motion::field::{Block, Field, Source};
+use crate::motion::field::{Block, Field, Source, Turn};
 use crate::motion::vector::Vector;
 use crate::picture::Size;
 
@@ -126,11 +126,11 @@ impl SideInfo {
         &mut self,
         bytes: &[u8],
         size: Size,
-        phase: u8,
+        turn: Turn,
         bipredicts: bool,
         field: &mut Field,
     ) -> Result<(), Error> {
-        field.reset(size, phase);
+        field.reset(size, turn);
         field.bipredicts = bipredicts;
         self.reset(field);
         let mut coder = std::mem::take(&mut self.decoder);
@@ -481,24 +481,30 @@ mod tests {
     #[test]
     fn a_large_still_field_is_read_though_its_side_information_ends_in_more_zeros_than_stand_behind_it() {
         let size = Size::new(8192, 8192).expect("a valid size");
-        for phase in [0, 1, 64] {
+        for turn in [(0, true), (1, false), (64, true)].map(|(phase, renews)| Turn { phase, renews }) {
             let mut field = Field::default();
-            field.reset(size, phase);
+            field.reset(size, turn);
             for (block, source) in field.blocks.iter_mut().zip(&field.sources) {
                 *block = if *source == Source::Constant { Block::Constant(9) } else { Block::whole(Vector::ZERO) };
             }
             let bytes = encode(&mut field);
-            assert_eq!(SideInfo::default().decode(&bytes, size, phase, false, &mut Field::default()), Ok(()));
+            assert_eq!(SideInfo::default().decode(&bytes, size, turn, false, &mut Field::default()), Ok(()));
         }
     }
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(blocks in prop::collection::vec(block(), 35), phase in 0..128_u8) {
+        fn what_is_written_is_read(
+            blocks in prop::collection::vec(block(), 35),
+            phase in 0..128_u8,
+            renews: bool,
+            bipredicts: bool,
+        ) {
             let size = Size::new(105, 70).expect("a valid size");
+            let turn = Turn { phase, renews };
             let mut field = Field::default();
-            field.reset(size, phase);
-            field.bipredicts = phase % 2 == 0;
+            field.reset(size, turn);
+            field.bipredicts = bipredicts;
             for (at, block) in blocks.iter().enumerate() {
                 let moves = field.sources[at] != Source::Constant;
                 field.blocks[at] = match block {
@@ -511,14 +517,20 @@ mod tests {
             let bytes = encode(&mut field);
             prop_assert_eq!(&field, &before);
             let mut read = Field::default();
-            prop_assert_eq!(SideInfo::default().decode(&bytes, size, phase, phase % 2 == 0, &mut read), Ok(()));
+            prop_assert_eq!(SideInfo::default().decode(&bytes, size, turn, bipredicts, &mut read), Ok(()));
             prop_assert_eq!(read, field);
         }
 
         #[test]
-        fn any_bytes_are_a_field_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..80), phase in any::<u8>(), bipredicts: bool) {
+        fn any_bytes_are_a_field_or_refused(
+            bytes in prop::collection::vec(any::<u8>(), 0..80),
+            phase in any::<u8>(),
+            renews: bool,
+            bipredicts: bool,
+        ) {
             let size = Size::new(105, 70).expect("a valid size");
-            let _ = SideInfo::default().decode(&bytes, size, phase, bipredicts, &mut Field::default());
+            let turn = Turn { phase, renews };
+            let _ = SideInfo::default().decode(&bytes, size, turn, bipredicts, &mut Field::default());
         }
     }
 }

@@ -83,10 +83,10 @@ impl BaseLayerDecoder {
         if head.key {
             state.predict_nothing();
         } else if head.stays {
-            state.predict_same(head.phase, head.renews);
+            state.predict_same(head.turn());
         } else {
             // Checked completely before the state changes.
-            side_info.decode(side, *size, head.phase, head.bipredicts, field)?;
+            side_info.decode(side, *size, head.turn(), head.bipredicts, field)?;
             if head.switches {
                 state.predict_switch(field, threads, room);
             } else {

@@ -84,12 +84,13 @@ fn scaled(part: i16, way: f64) -> i16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::motion::field::Turn;
     use crate::picture::Size;
 
     /// A field of two blocks, the second of which is static.
     fn field(x: i16, y: i16) -> Field {
         let mut field = Field::default();
-        field.reset(Size::new(32, 16).expect("a valid size"), 0);
+        field.reset(Size::new(32, 16).expect("a valid size"), Turn::default());
         field.blocks = vec![Block::whole(Vector { x, y }), Block::Constant(7)];
         field
     }

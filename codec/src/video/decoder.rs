@@ -182,11 +182,11 @@ impl VideoDecoder {
             state.predict_nothing();
         } else if head.stays {
             motion.forget();
-            state.predict_same(head.phase, head.renews);
+            state.predict_same(head.turn());
             threads.end(Stage::Predict);
         } else {
             // Checked completely before the state changes.
-            side_info.decode(side, state.size, head.phase, head.bipredicts, &mut motion.next)?;
+            side_info.decode(side, state.size, head.turn(), head.bipredicts, &mut motion.next)?;
             threads.end(Stage::SideInfo);
             if head.switches {
                 state.predict_switch(motion.advance(), threads, room);

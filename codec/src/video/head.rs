@@ -1,7 +1,7 @@
 //! The first bytes of a coded frame (spec, "Frames").
 
 use crate::error::Error;
-use crate::motion::field::CONSTANT_CYCLE;
+use crate::motion::field::{CONSTANT_CYCLE, Turn};
 use crate::subband::quantise::MAX_PLANES;
 
 /// The maximum length of a head in bytes.
@@ -16,7 +16,7 @@ const BIPREDICTION_FLAG: u16 = 1 << 12;
 const SWITCH_FLAG: u16 = 1 << 13;
 /// The picture is the one before, and the frame has no side information.
 const STAYS_FLAG: u16 = 1 << 14;
-/// Some blocks are predicted from nothing in a picture that stays.
+/// Some blocks are predicted from nothing.
 const RENEWS_FLAG: u16 = 1 << 15;
 
 /// The facts that a decoder needs before a frame's first symbol.
@@ -36,7 +36,7 @@ pub(crate) struct Head {
     /// Whether the picture is the one before, so that each block is predicted from its own place; never with `key`,
     /// `bipredicts` or `switches`.
     pub(crate) stays: bool,
-    /// Whether some blocks of a picture that stays are predicted from nothing.
+    /// Whether some blocks are predicted from nothing; never with `key`.
     pub(crate) renews: bool,
     /// Bytes of side information.
     pub(crate) side: usize,
@@ -53,7 +53,7 @@ pub struct FrameHead {
     pub key: bool,
     /// Whether its picture is the one before.
     pub stays: bool,
-    /// Whether a part of a picture that stays is predicted from nothing; of a picture that changes a part always is.
+    /// Whether a 128th of its blocks is predicted from nothing.
     pub renews: bool,
     /// Bytes of head and side information: fewer have no use.
     pub side: usize,
@@ -95,6 +95,11 @@ impl Head {
         !self.key && !self.stays
     }
 
+    /// Returns its place in the refresh cycle.
+    pub(super) const fn turn(&self) -> Turn {
+        Turn { phase: self.phase, renews: self.renews }
+    }
+
     /// Returns whether its residual is weighted by the age of blocks.
     pub(crate) const fn is_weighted(&self) -> bool {
         !self.key && !self.switches && !self.stays
@@ -130,7 +135,7 @@ impl Head {
         let kinds = [KEY_FLAG, BIPREDICTION_FLAG, SWITCH_FLAG, STAYS_FLAG].map(is_set);
         let [key, bipredicts, switches, stays] = kinds;
         let renews = is_set(RENEWS_FLAG);
-        if kinds.into_iter().filter(|is_set| *is_set).count() > 1 || renews && !stays {
+        if kinds.into_iter().filter(|is_set| *is_set).count() > 1 || renews && key {
             return Err(corrupt("its head has flags that exclude each other"));
         }
         let [low, high] = fixed.to_le_bytes();
@@ -193,13 +198,16 @@ mod tests {
             (0, 1, 1, 1),
             (STAYS_FLAG, 0, 0, 0),
             (STAYS_FLAG | RENEWS_FLAG, 0, 300, 301),
+            (RENEWS_FLAG, 9, 300, 301),
+            (BIPREDICTION_FLAG | RENEWS_FLAG, 9, 300, 301),
+            (SWITCH_FLAG | RENEWS_FLAG, 9, 300, 300),
         ] {
             let head = Head {
                 phase: 127,
                 key: flags == KEY_FLAG,
                 planes: 15,
-                bipredicts: flags == BIPREDICTION_FLAG,
-                switches: flags == SWITCH_FLAG,
+                bipredicts: flags & BIPREDICTION_FLAG != 0,
+                switches: flags & SWITCH_FLAG != 0,
                 stays: flags & STAYS_FLAG != 0,
                 renews: flags & RENEWS_FLAG != 0,
                 side,
@@ -231,7 +239,7 @@ mod tests {
             for key in [false, true] {
                 let kinds = [key, bipredicts, switches, stays].into_iter().filter(|is_set| *is_set).count();
                 let bytes = [u8::from(key) << 7, flags << 4, 0, 0, 0];
-                assert_eq!(Head::parse(&bytes).is_ok(), kinds <= 1 && (stays || !renews), "{bytes:?}");
+                assert_eq!(Head::parse(&bytes).is_ok(), kinds <= 1 && !(key && renews), "{bytes:?}");
             }
         }
         assert!(Head::parse(&[0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0]).is_err());

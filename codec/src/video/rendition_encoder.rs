@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use nestcast_units::FrameRate;
 
 use crate::error::Error;
-use crate::motion::field::Field;
+use crate::motion::field::{Field, Turn};
 use crate::motion::reference::{Plane, Reference};
 use crate::motion::search::Choice;
 use crate::motion::search::search_parameters::{Effort, SearchParameters};
@@ -122,7 +122,7 @@ impl RenditionEncoder {
             let head = Head { phase, stays, ..Head::default() };
             return Ok(base_reference_alone(&mut self.bytes, head, &[], &[], 0));
         }
-        let renews = stays && self.renewal.renews(phase);
+        let renews = !key && self.renewal.renews(phase);
         let shares = self.rate_allocation.shares(&self.population, self.rate);
         let fastest = shares.most;
         let enhancement_reference = if stays { fastest } else { shares.enhancement_reference };
@@ -135,11 +135,11 @@ impl RenditionEncoder {
                 self.renewal.handle_key();
             }
             News::Changes => {
-                self.predict(source, shares.base_reference, searched);
-                self.renewal.handle_change();
+                self.predict(source, Turn { phase, renews }, shares.base_reference, searched);
+                self.renewal.handle_change(phase);
             }
             News::Nothing => {
-                self.state.predict_same(phase, renews);
+                self.state.predict_same(Turn { phase, renews });
                 self.threads.end(Stage::Predict);
             }
         }
@@ -204,7 +204,8 @@ impl RenditionEncoder {
         subtract(residual, |plane, y| state.base_reference.planes[plane].row(y), predicted);
         let model = model.of(false);
         let (planes, string) = coder.encode(model, residual, max_bytes);
-        let head = Head { phase: source.last_phase(), planes, switches: true, ..Head::default() };
+        let (phase, renews) = (source.last_phase(), field.renews);
+        let head = Head { phase, planes, switches: true, renews, ..Head::default() };
         let frame = base_reference_alone(bytes, head, side, &string, max_bytes);
         decoder.start(*size, planes);
         // A bitstream would end at a corrupt length; this one has none.
@@ -224,18 +225,18 @@ impl RenditionEncoder {
     }
 
     /// Predicts the frame, and codes its motion.
-    fn predict(&mut self, source: &mut Source, slowest: usize, searched: bool) {
+    fn predict(&mut self, source: &mut Source, turn: Turn, slowest: usize, searched: bool) {
         let Self { model, size, threads, effort, state, choice, field, side, room, .. } = self;
         let aim = SearchParameters {
             size: *size,
-            phase: source.phase(),
+            turn,
             lambda: lambda(*size, slowest),
             most_bytes: slowest / SIDE_SHARE[1] * SIDE_SHARE[0],
             threads: threads.clone(),
             effort: *effort,
         };
         choice.run(&aim, &mut source.search, searched, state.references(), field, side);
-        state.predict((field, source.phase()), model.of(false), threads, room);
+        state.predict((field, turn.phase), model.of(false), threads, room);
         threads.end(Stage::Predict);
     }
 

@@ -1,15 +1,15 @@
-//! Which parts of a picture that stays are predicted from nothing, and when none of it needs any work.
+//! Which parts of a picture are predicted from nothing, and when none of a picture that stays needs any work.
 
 use crate::motion::field::{CONSTANT_CYCLE, REFRESH_CYCLE_FRAMES};
 
 const ALL_PHASES: u128 = u128::MAX;
 const _: () = assert!(CONSTANT_CYCLE == u128::BITS as usize, "a bit for each phase");
 
-/// What receivers may lack of a picture that stays.
+/// What receivers may lack of the base-layer reference.
 ///
 /// A receiver that joined has a base-layer reference near to the others', and one that missed a base has another. A
-/// part of the picture is the same for all again once it was predicted from nothing. While the picture moves that
-/// happens anyway; while it stays it happens only to parts that somebody may lack.
+/// part of the picture is the same for all again once it was predicted from nothing. That takes bytes from all
+/// receivers, so it happens only to parts that somebody may lack.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Renewal {
     /// Whether receivers join by the encoder's own frames alone.
@@ -31,12 +31,13 @@ impl Renewal {
         (self.stale, self.settled) = (0, 0);
     }
 
-    /// Notes a frame whose picture changes.
-    pub(super) const fn handle_change(&mut self) {
+    /// Notes a frame of this phase whose picture changes.
+    pub(super) const fn handle_change(&mut self, phase: u8) {
         self.settled = 0;
+        self.stale &= !(1 << phase);
     }
 
-    /// Returns whether the frame of this phase, whose picture stays, renews its part.
+    /// Returns whether the frame of this phase renews its part.
     pub(super) const fn renews(&self, phase: u8) -> bool {
         !self.knows_receivers || self.stale >> phase & 1 != 0
     }
@@ -71,12 +72,12 @@ mod tests {
         let mut renewed = 0;
         for frame in 0..300_u32 {
             let phase = u8::try_from(frame % 128).expect("below 128");
-            if frame % 10 == 9 {
-                renewal.handle_change();
-                continue;
-            }
             renewed += u32::from(renewal.renews(phase));
-            renewal.handle_same(phase, true);
+            if frame % 10 == 9 {
+                renewal.handle_change(phase);
+            } else {
+                renewal.handle_same(phase, true);
+            }
         }
         assert_eq!((renewed, renewal.stale), (128, 0));
         renewal.handle_joined();
@@ -91,10 +92,12 @@ mod tests {
         let mut renewed = [0; 128];
         for frame in 0..400_u32 {
             let phase = u8::try_from(frame % 128).expect("below 128");
+            let renews = u32::from(renewal.renews(phase));
             if (100..110).contains(&frame) {
-                renewal.handle_change();
+                renewed[usize::from(phase)] += renews;
+                renewal.handle_change(phase);
             } else if !renewal.is_settled() {
-                renewed[usize::from(phase)] += u32::from(renewal.renews(phase));
+                renewed[usize::from(phase)] += renews;
                 renewal.handle_same(phase, true);
             }
         }
@@ -110,7 +113,7 @@ mod tests {
         }
         renewal.handle_same(7, true);
         assert!(renewal.is_settled());
-        for end in [Renewal::handle_joined, Renewal::handle_key, Renewal::handle_change] {
+        for end in [Renewal::handle_joined, Renewal::handle_key, |renewal: &mut Renewal| renewal.handle_change(8)] {
             let mut renewal = renewal.clone();
             end(&mut renewal);
             assert!(!renewal.is_settled());

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use crate::model::Model;
-use crate::motion::field::{Field, columns};
+use crate::motion::field::{Field, Turn, columns};
 use crate::motion::overlap::{self, Kind};
 use crate::motion::reference::{BySource, Past, Plane, Reference, RowsMut, add, add_to};
 use crate::parallel::{self, Threads};
@@ -185,8 +185,8 @@ impl State {
     }
 
     /// Predicts a frame whose picture is the one before: each block from its own place, refreshed ones from the
-    /// base-layer reference. With `renews` the blocks whose turn in the long cycle came are predicted from nothing.
-    pub(crate) fn predict_same(&mut self, phase: u8, renews: bool) {
+    /// base-layer reference. Renewed blocks are predicted from nothing.
+    pub(crate) fn predict_same(&mut self, turn: Turn) {
         self.recall.forget();
         let Self { size, base_reference, enhancement_reference, predicted, predicted_base_reference, begins, .. } =
             self;
@@ -196,8 +196,8 @@ impl State {
         std::mem::swap(predicted_base_reference, base_reference);
         let [across, down] = Field::grid(*size);
         let count = across * down;
-        let refreshed = Field::refreshed(count, phase.into());
-        let renewed = if renews { Field::renewed(count, phase.into()) } else { 0..0 };
+        let refreshed = Field::refreshed(count, turn.phase.into());
+        let renewed = Field::renewed(count, turn);
         let planes = predicted.planes.iter_mut().zip(&mut predicted_base_reference.planes).enumerate();
         for (number, (predicted, of_base_reference)) in planes {
             for y in 0..predicted.height {

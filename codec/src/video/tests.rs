@@ -92,7 +92,7 @@ proptest! {
             most = most.max(apart(&one.enhancement_reference, &other.enhancement_reference));
         }
         let last = apart(&both[0].state.enhancement_reference, &both[1].state.enhancement_reference);
-        prop_assert!(most > 40 && last <= 4, "{} before, {} at last, in 1/8 of a step", most, last);
+        prop_assert!(most > 40 && last <= 6, "{} before, {} at last, in 1/8 of a step", most, last);
     }
 
     #[test]
@@ -136,7 +136,7 @@ fn what_ends_before_its_string_or_is_corrupt_leaves_all_as_it_was() {
             assert_eq!(decoder.decode(&frame.bytes[..cut]), Ok(DecodedPart::Nothing));
         }
         let mut damaged = frame.bytes.to_vec();
-        damaged[1] |= 0x80;
+        damaged[1] |= 0x50;
         assert!(decoder.decode(&damaged).is_err());
         assert!(frame.key || decoder.decode(&[0, 0, 1, 0, 0, 0x55]).is_err(), "side information of too few bytes");
         assert!(decoder.state.enhancement_reference == enhancement_reference || frame.key);
@@ -163,7 +163,7 @@ fn concealing_changes_nothing_that_comes_later() {
                 moved += u32::from(moves);
             }
             // A corrupt frame is skipped.
-            assert!(one.decode(&[0, 0x80, 0]).is_err());
+            assert!(one.decode(&[0, 0x50, 0]).is_err());
             let bytes = &frame.bytes[..frame.base + (frame.bytes.len() - frame.base) * (number % 3) / 2];
             for decoder in [&mut *one, &mut *other] {
                 decoder.decode(bytes).expect("a frame");

@@ -24,7 +24,7 @@ pub(super) struct BaseLayers {
 #[derive(Debug)]
 struct BaseLayer {
     bytes: Bytes,
-    /// Whether it predicts its part of the picture from nothing.
+    /// Whether it predicts a part of the picture from nothing.
     renews: bool,
 }
 
@@ -36,13 +36,13 @@ impl BaseLayers {
     /// Adds the base layer of the next frame, which has this head. After a key frame those before it are useless.
     ///
     /// If too many wait, a decoder that begins with the second oldest will do, unless one of them renews nothing, as in
-    /// the recorded broadcast of a slide: then this decodes the oldest.
+    /// a recorded broadcast that nobody joined: then this decodes the oldest.
     pub(super) fn push(&mut self, base: &[u8], head: &FrameHead) {
         if head.key {
             self.waiting.clear();
         }
         // A copy, because a slice would keep the whole frame.
-        self.waiting.push_back(BaseLayer { bytes: Bytes::copy_from_slice(base), renews: !head.stays || head.renews });
+        self.waiting.push_back(BaseLayer { bytes: Bytes::copy_from_slice(base), renews: head.key || head.renews });
         if self.waiting.len() <= WINDOW_FRAMES {
             return;
         }

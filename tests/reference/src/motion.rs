@@ -1,5 +1,7 @@
 //! Sections 22 and 23: a frame's blocks, and their coding in its side information.
 
+use std::ops::Range;
+
 use super::Fault;
 use super::coder::Coder;
 use super::slice::Ended;
@@ -45,27 +47,33 @@ pub(super) struct Field {
     pub(super) blocks: Vec<Block>,
 }
 
+/// Section 22: the blocks, of `count`, that are refreshed in a frame of this phase, and those that are renewed if it
+/// renews.
+pub(super) fn blocks_in_turn(count: usize, phase: usize) -> [Range<usize>; 2] {
+    let (t, u) = (phase % 8, phase / 8);
+    let (first, end) = (count * t / 8, count * (t + 1) / 8);
+    let renewed = first + (end - first) * u / 16..first + (end - first) * (u + 1) / 16;
+    [first..end, renewed]
+}
+
 impl Field {
-    /// Reads the side information of a frame; `bipredicts` is its head's bit.
+    /// Reads the side information of a frame; `bipredicts` and `renews` are its head's bits.
     pub(super) fn read(
         side: &[u8],
         [width, height]: [usize; 2],
         phase: usize,
-        bipredicts: bool,
+        [bipredicts, renews]: [bool; 2],
     ) -> Result<Self, Fault> {
         let (across, down) = (width.div_ceil(16), height.div_ceil(16));
         let count = across * down;
-        let part = |cycle: usize, phase: usize, at: usize| {
-            let turn = phase % cycle;
-            (count * turn / cycle..count * (turn + 1) / cycle).contains(&at)
-        };
-        let source = |phase: usize, at: usize| match (part(128, phase, at), part(8, phase, at)) {
-            (true, _) => Source::Constant,
-            (_, true) => Source::BaseReference,
+        let source = |at: usize| match blocks_in_turn(count, phase).map(|blocks| blocks.contains(&at)) {
+            [_, true] if renews => Source::Constant,
+            [true, _] => Source::BaseReference,
             _ => Source::EnhancementReference,
         };
-        let sources = (0..count).map(|at| source(phase, at)).collect();
-        let two = (0..count).map(|at| bipredicts && source(phase + 127, at) == Source::EnhancementReference).collect();
+        let sources = (0..count).map(source).collect();
+        let [refreshed_before, _] = blocks_in_turn(count, (phase + 127) % 128);
+        let two = (0..count).map(|at| bipredicts && !refreshed_before.contains(&at)).collect();
         let payload: Vec<u8> = side.iter().copied().chain([0; 8]).collect();
         let mut reader = Reader {
             coder: Coder::new(&payload),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::motion::Field;
+use super::motion::{self, Field};
 use super::post_filter::Planes;
 use super::prediction::{Plane, predict};
 use super::residual::Residual;
@@ -45,7 +45,7 @@ pub struct Head {
     pub switches: bool,
     /// Whether the picture is the one before.
     pub stays: bool,
-    /// Whether some of its blocks are predicted from nothing.
+    /// Whether some of its blocks are predicted from nothing, though it is not as a whole.
     pub renews: bool,
     /// Bytes of side information.
     pub side: usize,
@@ -63,7 +63,7 @@ impl Head {
         let [first, planes, ..] = *frame else { return Ok(None) };
         let key = first >= 128;
         let [bipredicts, switches, stays, renews] = [4, 5, 6, 7].map(|bit| planes >> bit & 1 == 1);
-        if [key, bipredicts, switches, stays].into_iter().filter(|flag| *flag).count() > 1 || (renews && !stays) {
+        if [key, bipredicts, switches, stays].into_iter().filter(|flag| *flag).count() > 1 || (renews && key) {
             return Err(Fault::Corrupt);
         }
         let planes = planes % 16;
@@ -148,7 +148,7 @@ impl VideoReference {
             (predicted, predicted_base_reference, &self.residual)
         } else {
             let side = &frame[head.bytes..head.bytes + head.side];
-            let field = Field::read(side, self.size, head.phase, head.bipredicts)?;
+            let field = Field::read(side, self.size, head.phase, [head.bipredicts, head.renews])?;
             let first = if head.switches { &self.base_reference } else { &self.enhancement_reference };
             let last = [first.clone(), self.base_reference.clone()];
             let before = self.before.take().unwrap_or_else(|| last.clone());
@@ -262,12 +262,7 @@ fn turns([width, height]: [usize; 2], c: usize, at: usize, phase: usize) -> [boo
     let (across, down) = (width.div_ceil(16), height.div_ceil(16));
     let (width, side) = if c == 0 { (width, 16) } else { (width.div_ceil(2), 8) };
     let block = at / width / side * across + at % width / side;
-    let (count, t) = (across * down, phase % 8);
-    let (first, end) = (count * t / 8, count * (t + 1) / 8);
-    let is_refreshed = first <= block && block < end;
-    let turn = phase / 8;
-    let renewed = first + (end - first) * turn / 16..first + (end - first) * (turn + 1) / 16;
-    [is_refreshed, renewed.contains(&block)]
+    motion::blocks_in_turn(across * down, phase).map(|blocks| blocks.contains(&block))
 }
 
 /// Section 26: returns R(k) for the base-layer reference of a picture that stays, from r(k).

@@ -111,7 +111,7 @@ impl Choice {
         field: &mut Field,
         side: &mut Vec<u8>,
     ) {
-        field.reset(search_parameters.size, search_parameters.phase);
+        field.reset(search_parameters.size, search_parameters.turn);
         let Self { quarters, continues, raised, modes, overlapped, single_pass } = self;
         let planes = references.map(|past| past.map(|reference| &reference.planes[0]));
         let Past { last, before } = quarters;

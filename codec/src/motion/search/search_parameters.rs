@@ -1,5 +1,6 @@
 //! The parameters of a search for motion.
 
+use crate::motion::field::Turn;
 use crate::parallel::Threads;
 use crate::picture::Size;
 
@@ -7,8 +8,7 @@ use crate::picture::Size;
 #[derive(Debug, Clone)]
 pub(crate) struct SearchParameters {
     pub(crate) size: Size,
-    /// The frame's place in the refresh cycle.
-    pub(crate) phase: u8,
+    pub(crate) turn: Turn,
     /// The luma steps of absolute difference that one bit is worth, in 1/16.
     pub(crate) lambda: u32,
     /// The most bytes that side information should take; above it a bit is worth more.

@@ -234,6 +234,7 @@ fn hadamard<const WIDTH: usize>(rows: &mut [[i16; WIDTH]; TRANSFORM_SIDE]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::motion::field::Turn;
     use crate::motion::overlap::predict;
     use crate::motion::reference::Reference;
     use crate::picture::Size;
@@ -255,7 +256,7 @@ mod tests {
             }
             plane.continue_borders();
             let mut field = Field::default();
-            field.reset(Size::new(width, height).expect("a valid size"), 0);
+            field.reset(Size::new(width, height).expect("a valid size"), Turn { phase: 0, renews: true });
             for block in &mut field.blocks {
                 let vectors =
                     std::array::from_fn(|_| Vector { x: random(40) / 4 * 4 - 20, y: random(40) / 4 * 4 - 20 });

@@ -60,6 +60,6 @@ fn a_base_layer_alone_makes_the_reference_that_a_decoder_has() {
         assert_eq!(base.decode(&frame.bytes[..frame.base]), Ok(true));
         assert_eq!(whole.decode(&frame.bytes), Ok(DecodedPart::EnhancementReference));
         assert!(base.state.base_reference == whole.state.base_reference);
-        assert!(base.decode(&[5, 0x80, 3, 0x86]).is_err(), "its flags exclude each other");
+        assert!(base.decode(&[5, 0x50, 3, 0x86]).is_err(), "its flags exclude each other");
     }
 }
