@@ -3,7 +3,7 @@
 use nestcast_lab::plot::{Pattern, Stroke};
 
 /// By id: name, colour, pattern of the line. Variants of one codec share a colour.
-const CODEC_STYLES: [(&str, &str, usize, Pattern); 58] = [
+const CODEC_STYLES: [(&str, &str, usize, Pattern); 61] = [
     ("deep", "nestcast, deep", 0, Pattern::Solid),
     ("linear", "nestcast, linear", 1, Pattern::Solid),
     ("jpeg-420", "JPEG 4:2:0", 2, Pattern::Solid),
@@ -40,9 +40,12 @@ const CODEC_STYLES: [(&str, &str, usize, Pattern); 58] = [
     ("nestcast-deep", "nestcast, deep decoder", 1, Pattern::Dashed),
     ("nestcast-2-deep", "nestcast, two loops, deep decoder", 1, Pattern::Dotted),
     ("nestcast-3-deep", "nestcast, three loops, deep decoder", 1, Pattern::Dotted),
+    ("nestcast-renews", "nestcast, renewing always", 0, Pattern::Dashed),
     ("intra", "nestcast, frames alone", 1, Pattern::Solid),
     ("x264", "x264 zerolatency", 5, Pattern::Solid),
+    ("x264-once", "x264 zerolatency, one keyframe", 5, Pattern::Dotted),
     ("x264-psnr", "x264, tuned for PSNR", 5, Pattern::Dashed),
+    ("x264-psnr-once", "x264, tuned for PSNR, one keyframe", 5, Pattern::Dotted),
     ("x264-refresh", "x264, intra refresh", 4, Pattern::Solid),
     ("x264-free", "x264 without VBV", 5, Pattern::Dotted),
     ("vp9", "libvpx VP9, realtime", 3, Pattern::Solid),

@@ -10,13 +10,14 @@ use nestcast_codec::{
 use nestcast_lab::video::Frame;
 use nestcast_models::{Runtime, VideoPackage};
 
-use super::{Clip, Embedded, Run, Scheme, Screen, embedded::bytes_of_frames};
+use super::{Clip, Embedded, Run, Scheme, Screen, embedded::bytes_of_frames, scheme::RENEWING};
 
 /// Threads of encoder and decoders; the results do not depend on them.
 const THREAD_COUNT: usize = 2;
 
 /// Predicts frames from earlier ones, in 1 to 3 renditions. A receiver gets the rendition of its rate. When it changes,
-/// it first gets switching frames with all the bytes that its link has.
+/// it first gets switching frames with all the bytes that its link has. All receivers are there from the first frame
+/// on, and the encoder knows that nobody joins.
 pub(super) struct Predicted(pub(super) usize);
 
 impl Predicted {
@@ -36,7 +37,18 @@ impl Predicted {
         network: Option<&Arc<dyn Restoration>>,
         screen: Screen<'_>,
     ) -> Result<Vec<Run>> {
-        let mut encoder = self.encoder(clip, kbps, THREAD_COUNT)?;
+        let encoder = self.encoder(clip, kbps, THREAD_COUNT)?;
+        Self::serve_by(encoder, clip, frame_bytes, network, screen)
+    }
+
+    /// As [`Self::serve`], by this encoder.
+    fn serve_by(
+        mut encoder: VideoRenditions,
+        clip: &Clip,
+        frame_bytes: &[Vec<usize>],
+        network: Option<&Arc<dyn Restoration>>,
+        screen: Screen<'_>,
+    ) -> Result<Vec<Run>> {
         let renditions = encoder.rates();
         let decoder = || {
             let linear = VideoDecoder::new(VideoModel::built_in(), clip.size, THREAD_COUNT);
@@ -72,6 +84,25 @@ impl Predicted {
     }
 }
 
+/// One stream in which every frame renews a part of the picture, as in a stored video, or in a broadcast that somebody
+/// joins every 128 frames.
+pub(super) struct Renewing;
+
+impl Scheme for Renewing {
+    fn id(&self) -> &'static str {
+        RENEWING
+    }
+
+    fn run(&self, clip: &Clip, kbps: &[f64]) -> Result<Vec<Run>> {
+        self.show(clip, kbps, &mut |_, _| Ok(()))
+    }
+
+    fn show(&self, clip: &Clip, kbps: &[f64], screen: Screen<'_>) -> Result<Vec<Run>> {
+        let encoder = Predicted(1).encoder(clip, kbps, THREAD_COUNT)?.with_known_receivers(false);
+        Predicted::serve_by(encoder, clip, &frames_at(clip, kbps), None, screen)
+    }
+}
+
 /// Serves the same streams to receivers with the deep decoder.
 pub(super) struct Deep {
     /// Renditions, 1 to 3.
@@ -98,8 +129,7 @@ impl Scheme for Deep {
     }
 
     fn show(&self, clip: &Clip, kbps: &[f64], screen: Screen<'_>) -> Result<Vec<Run>> {
-        let frame_bytes: Vec<Vec<usize>> = kbps.iter().map(|&kbps| bytes_of_frames(clip, kbps)).collect();
-        Predicted(self.count).serve(clip, kbps, &frame_bytes, Some(&self.network), screen)
+        Predicted(self.count).serve(clip, kbps, &frames_at(clip, kbps), Some(&self.network), screen)
     }
 }
 
@@ -115,6 +145,11 @@ impl Embedded for Predicted {
     fn watch(&self, clip: &Clip, kbps: &[f64], frame_bytes: &[Vec<usize>], screen: Screen<'_>) -> Result<Vec<Run>> {
         self.serve(clip, kbps, frame_bytes, None, screen)
     }
+}
+
+/// Returns the bytes of each frame at each of these rates.
+fn frames_at(clip: &Clip, kbps: &[f64]) -> Vec<Vec<usize>> {
+    kbps.iter().map(|&kbps| bytes_of_frames(clip, kbps)).collect()
 }
 
 fn settings(clip: &Clip, kbps: &[f64]) -> VideoSettings {

@@ -9,7 +9,7 @@ use nestcast_lab::{
     video::FIRST_FRAME,
 };
 
-use super::{FrameRow, Row, Step, population::Outcome, scheme::is_deep};
+use super::{FrameRow, Row, Step, population::Outcome, scheme::is_in_plots};
 use crate::style;
 
 /// The anchors of BD-rates.
@@ -230,7 +230,7 @@ impl Report {
         let curves: Vec<Curve> = self
             .schemes()
             .into_iter()
-            .filter(|scheme| !is_deep(scheme))
+            .filter(|scheme| is_in_plots(scheme))
             .map(curve)
             .filter(|curve| !curve.points.is_empty())
             .collect();

@@ -3,7 +3,8 @@
 //! | rival | encoder | setting |
 //! |---|---|---|
 //! | `x264` | x264, preset medium | zerolatency, VBV of 1.5 frames, a keyframe every 60 frames |
-//! | `x264-psnr` | the same | tuned for PSNR |
+//! | `x264-once` | the same | the first frame is the only keyframe |
+//! | `x264-psnr`, `x264-psnr-once` | the same two | tuned for PSNR |
 //! | `x264-refresh` | the same | tuned for PSNR, columns of intra blocks that roll instead of keyframes |
 //! | `x264-free` | the same | tuned for PSNR, without VBV: a keyframe takes many frame times |
 //! | `vp9` | libvpx, realtime, speed 5 | constant rate with a buffer of 1 s, as in calls |
@@ -38,11 +39,24 @@ pub(super) struct Rival {
 
 #[derive(Clone, Copy, Debug)]
 enum Setting {
-    X264 { tune: &'static str, vbv: bool, refresh: bool },
+    X264 { tune: &'static str, vbv: bool, intra: Intra },
     Vp9,
     Aom { tight: bool },
     SvtAv1,
 }
+
+/// What x264 codes alone after the first frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Intra {
+    /// A frame after every [`KEYFRAME_INTERVAL`].
+    Keyframes,
+    /// Columns of blocks that roll over the picture as often.
+    Refresh,
+    Nothing,
+}
+
+/// An interval that no clip reaches.
+const NO_KEYFRAME: usize = 100_000;
 
 /// The buffer of `aom-tight`, in frames.
 const TIGHT_FRAMES: f64 = 1.5;
@@ -50,18 +64,21 @@ const TIGHT_FRAMES: f64 = 1.5;
 impl Rival {
     /// Returns the x264 that the goals name, which also codes the ladder's renditions.
     pub(super) fn x264(ffmpeg: &Ffmpeg) -> Self {
-        Self::new("x264", "h264", Setting::X264 { tune: "zerolatency", vbv: true, refresh: false }, ffmpeg)
+        let intra = Intra::Keyframes;
+        Self::new("x264", "h264", Setting::X264 { tune: "zerolatency", vbv: true, intra }, ffmpeg)
     }
 
     /// Returns all of them, in the order of tables and plots.
     pub(super) fn all(ffmpeg: &Ffmpeg) -> Vec<Self> {
-        let x264 =
-            |id, vbv, refresh| Self::new(id, "h264", Setting::X264 { tune: "psnr,zerolatency", vbv, refresh }, ffmpeg);
+        let x264 = |id, tune, vbv, intra| Self::new(id, "h264", Setting::X264 { tune, vbv, intra }, ffmpeg);
+        let tuned = "psnr,zerolatency";
         vec![
             Self::x264(ffmpeg),
-            x264("x264-psnr", true, false),
-            x264("x264-refresh", true, true),
-            x264("x264-free", false, false),
+            x264("x264-once", "zerolatency", true, Intra::Nothing),
+            x264("x264-psnr", tuned, true, Intra::Keyframes),
+            x264("x264-psnr-once", tuned, true, Intra::Nothing),
+            x264("x264-refresh", tuned, true, Intra::Refresh),
+            x264("x264-free", tuned, false, Intra::Keyframes),
             Self::new("vp9", "ivf", Setting::Vp9, ffmpeg),
             Self::new("aom", "ivf", Setting::Aom { tight: false }, ffmpeg),
             Self::new("aom-tight", "ivf", Setting::Aom { tight: true }, ffmpeg),
@@ -87,9 +104,9 @@ impl Rival {
     fn arguments(&self, clip: &Clip, kbps: f64) -> Vec<String> {
         let rate = (kbps * 1000.0).round();
         let words = match self.setting {
-            Setting::X264 { tune, vbv, refresh } => {
+            Setting::X264 { tune, vbv, intra } => {
                 let x264 = x264::arguments(tune, Bitrate::rounded(kbps * 1000.0), vbv.then_some(clip.rate));
-                let refresh = if refresh { "-intra-refresh 1" } else { "" };
+                let refresh = if intra == Intra::Refresh { "-intra-refresh 1" } else { "" };
                 format!("{} {refresh} {}", x264.join(" "), WITHOUT_NOTES.join(" "))
             }
             Setting::Vp9 => format!(
@@ -108,7 +125,8 @@ impl Rival {
                 format!("-c:v libsvtav1 -preset 8 -b:v {rate} -bufsize {rate} -svtav1-params pred-struct=1:rc=2:lp=1")
             }
         };
-        let keyframes = KEYFRAME_INTERVAL.to_string();
+        let is_once = matches!(self.setting, Setting::X264 { intra: Intra::Nothing, .. });
+        let keyframes = if is_once { NO_KEYFRAME } else { KEYFRAME_INTERVAL }.to_string();
         let common = ["-g", &keyframes, "-threads", "1"];
         words.split_whitespace().chain(common).map(str::to_owned).collect()
     }

@@ -12,7 +12,7 @@ use super::{
     cache::Cached,
     embedded::{Embedded, embedded},
     ladder::Ladder,
-    predicted::Deep,
+    predicted::{Deep, Renewing},
     rates::clips,
     rivals::Rival,
 };
@@ -50,8 +50,11 @@ pub const EMBEDDED_SCHEMES: [&str; 4] = ["nestcast", "intra", "nestcast-2", "nes
 /// nestcast's schemes with the deep decoder.
 const DEEP_SCHEMES: [&str; 3] = ["nestcast-deep", "nestcast-2-deep", "nestcast-3-deep"];
 
+/// The scheme in which every frame renews.
+pub(super) const RENEWING: &str = "nestcast-renews";
+
 /// The ids of all schemes, in the order of tables and plots.
-pub const SCHEME_IDS: [&str; 16] = [
+pub const SCHEME_IDS: [&str; 19] = [
     "nestcast",
     "intra",
     "nestcast-2",
@@ -59,8 +62,11 @@ pub const SCHEME_IDS: [&str; 16] = [
     "nestcast-deep",
     "nestcast-2-deep",
     "nestcast-3-deep",
+    RENEWING,
     "x264",
+    "x264-once",
     "x264-psnr",
+    "x264-psnr-once",
     "x264-refresh",
     "x264-free",
     "vp9",
@@ -79,12 +85,17 @@ pub fn place(clip: &str, scheme: &str) -> (Option<usize>, Option<usize>) {
 /// Returns whether a scheme is nestcast's, with either decoder.
 #[must_use]
 pub fn is_ours(scheme: &str) -> bool {
-    EMBEDDED_SCHEMES.contains(&scheme) || is_deep(scheme)
+    EMBEDDED_SCHEMES.contains(&scheme) || is_deep(scheme) || scheme == RENEWING
 }
 
 /// Returns whether a scheme is nestcast's with the deep decoder.
-pub(super) fn is_deep(scheme: &str) -> bool {
+fn is_deep(scheme: &str) -> bool {
     DEEP_SCHEMES.contains(&scheme)
+}
+
+/// Returns whether plots show a scheme. Its variant is in the tables alone if it differs by a few percent.
+pub(super) fn is_in_plots(scheme: &str) -> bool {
+    !is_deep(scheme) && scheme != RENEWING && !scheme.ends_with("-once")
 }
 
 /// Returns all schemes, in the order of tables and plots: nestcast first. Runs of rivals are stored in the folder
@@ -101,6 +112,7 @@ pub fn all(ffmpeg: &Ffmpeg, cache: &Path, network: Option<&Arc<dyn Restoration>>
             schemes.push(Box::new(Deep { count, network: Arc::clone(network) }));
         }
     }
+    schemes.push(Box::new(Renewing));
     for rival in Rival::all(ffmpeg) {
         schemes.push(Box::new(Cached::new(rival, cache)));
     }
