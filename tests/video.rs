@@ -203,7 +203,7 @@ proptest! {
             // A quarter of the frames stay, with any number of planes. The others have few, so that there is a frame.
             let stays = bytes.get(1).is_some_and(|planes| planes & 0x30 == 0);
             if let Some(planes) = bytes.get_mut(1) {
-                *planes = if stays { *planes & 0x8F | 0x40 } else { *planes % 18 | *planes & 0x80 };
+                *planes = if stays { *planes & 0x8F | 0x40 } else { (*planes % 18) | (*planes & 0x80) };
             }
             if stays {
                 // It is predicted from something, and the base-layer reference has most of its bytes.

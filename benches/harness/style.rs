@@ -3,7 +3,7 @@
 use nestcast_lab::plot::{Pattern, Stroke};
 
 /// By id: name, colour, pattern of the line. Variants of one codec share a colour.
-const CODEC_STYLES: [(&str, &str, usize, Pattern); 61] = [
+const CODEC_STYLES: [(&str, &str, usize, Pattern); 62] = [
     ("deep", "nestcast, deep", 0, Pattern::Solid),
     ("linear", "nestcast, linear", 1, Pattern::Solid),
     ("jpeg-420", "JPEG 4:2:0", 2, Pattern::Solid),
@@ -41,6 +41,7 @@ const CODEC_STYLES: [(&str, &str, usize, Pattern); 61] = [
     ("nestcast-2-deep", "nestcast, two loops, deep decoder", 1, Pattern::Dotted),
     ("nestcast-3-deep", "nestcast, three loops, deep decoder", 1, Pattern::Dotted),
     ("nestcast-renews", "nestcast, renewing always", 0, Pattern::Dashed),
+    ("nestcast-3-renews", "nestcast, three loops, renewing always", 0, Pattern::Dotted),
     ("intra", "nestcast, frames alone", 1, Pattern::Solid),
     ("x264", "x264 zerolatency", 5, Pattern::Solid),
     ("x264-once", "x264 zerolatency, one keyframe", 5, Pattern::Dotted),

@@ -101,6 +101,30 @@ fn receivers_that_join_while_a_picture_stays_have_it_after_a_cycle() {
 }
 
 #[test]
+fn who_joins_while_the_picture_moves_has_the_others_when_it_has_moved_for_long_and_when_it_stays() {
+    let moving = clip(size(), 30, 99);
+    let (mut encoder, _) = encoder(1);
+    let [mut old, mut new] = [(); 2].map(|()| decoder(size()));
+    let mut apart = Vec::new();
+    // There and back again, and then it stays.
+    let numbers = (0..30).chain((1..29).rev()).cycle().take(420).chain(std::iter::repeat_n(0, 150));
+    for (frame, number) in numbers.enumerate() {
+        let coded = encoder.encode(&moving[number]).expect("a frame");
+        // Both have base layers alone, which show the base-layer reference.
+        old.decode(&coded.bytes[..coded.base]).expect("a frame");
+        match frame {
+            0..10 => continue,
+            10 => new.decode(&encoder.join(400).bytes).expect("a frame"),
+            _ => new.decode(&coded.bytes[..coded.base]).expect("a frame"),
+        };
+        apart.push(error(&render(&mut old), &render(&mut new)));
+    }
+    println!("{:?}", [0, 127, 255, 383, 408, 420, 450, 559].map(|at| apart[at]));
+    assert!(apart[0] > 10.0 && apart[383] < 0.05 * apart[0], "{apart:?}");
+    assert_eq!(apart.last(), Some(&0.0), "{apart:?}");
+}
+
+#[test]
 fn an_encoder_that_does_not_know_its_receivers_heals_those_that_lost_a_base() {
     let original = &clip(size(), 1, 99)[0];
     let (known, rates) = encoder(1);

@@ -237,12 +237,18 @@ fn grain_on_flat_ground_begins_no_scene() {
 
 #[test]
 fn one_who_joins_is_near_at_once_and_then_with_the_others() {
+    one_joins(false);
+    one_joins(true);
+}
+
+fn one_joins(knows_receivers: bool) {
     let size = Size::new(96, 64).expect("a valid size");
     let clip = clip(size, 80, 99);
     let bits = 240.0 * size.pixels() as f64;
     let population = Population::log_uniform(Bitrate::rounded(0.02 * bits)..=Bitrate::rounded(0.32 * bits));
     let settings = VideoSettings { size, rate: RATE, population, threads: 1 };
-    let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
+    let encoder = VideoEncoder::new(VideoModel::built_in(), settings);
+    let mut encoder = encoder.with_known_receivers(knows_receivers);
     let (mut old, mut new) = (decoder(size), decoder(size));
     let mut apart = Vec::new();
     for (number, picture) in clip.iter().enumerate() {

@@ -40,7 +40,8 @@ const RANDOM_ACCESS_BASES: usize = 4;
 /// the frames that the file has, each as far as the receiver's path carries it, and its sound.
 ///
 /// A receiver that joins late needs a random-access frame. For it, and only while a receiver asks, this decodes the base
-/// layers of the last frames. It decodes them all the time in a recorded broadcast whose picture stays for long.
+/// layers of the last frames. It decodes them all the time in a recorded broadcast that nobody joined for
+/// long.
 ///
 /// ```
 /// use std::io::Cursor;

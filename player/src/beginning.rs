@@ -2,8 +2,8 @@
 
 use nestcast_codec::FrameHead;
 
-/// Frames that wait for one to begin with, at most, if none comes: the base layers refresh every block in fewer, so what is
-/// shown then becomes right.
+/// Frames that wait for one to begin with, at most, if none comes. What is then shown becomes right with frames that
+/// renew.
 pub const MAX_FRAMES_BEFORE_BEGINNING: u8 = 16;
 
 /// Leaves out the first frames of a connection's video until one comes that is predicted from nothing. It leaves out at

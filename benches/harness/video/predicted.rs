@@ -10,7 +10,7 @@ use nestcast_codec::{
 use nestcast_lab::video::Frame;
 use nestcast_models::{Runtime, VideoPackage};
 
-use super::{Clip, Embedded, Run, Scheme, Screen, embedded::bytes_of_frames, scheme::RENEWING};
+use super::{Clip, Embedded, Run, Scheme, Screen, embedded::bytes_of_frames, scheme::RENEWING_SCHEMES};
 
 /// Threads of encoder and decoders; the results do not depend on them.
 const THREAD_COUNT: usize = 2;
@@ -84,13 +84,13 @@ impl Predicted {
     }
 }
 
-/// One stream in which every frame renews a part of the picture, as in a stored video, or in a broadcast that somebody
-/// joins every 128 frames.
-pub(super) struct Renewing;
+/// Streams in which every frame renews a part of the picture, as in a stored video, or in a broadcast that somebody
+/// joins every few seconds. It has this many renditions, 1 or 3.
+pub(super) struct Renewing(pub(super) usize);
 
 impl Scheme for Renewing {
     fn id(&self) -> &'static str {
-        RENEWING
+        RENEWING_SCHEMES[usize::from(self.0 > 1)]
     }
 
     fn run(&self, clip: &Clip, kbps: &[f64]) -> Result<Vec<Run>> {
@@ -98,7 +98,7 @@ impl Scheme for Renewing {
     }
 
     fn show(&self, clip: &Clip, kbps: &[f64], screen: Screen<'_>) -> Result<Vec<Run>> {
-        let encoder = Predicted(1).encoder(clip, kbps, THREAD_COUNT)?.with_known_receivers(false);
+        let encoder = Predicted(self.0).encoder(clip, kbps, THREAD_COUNT)?.with_known_receivers(false);
         Predicted::serve_by(encoder, clip, &frames_at(clip, kbps), None, screen)
     }
 }

@@ -3,7 +3,7 @@
 //! | rival | encoder | setting |
 //! |---|---|---|
 //! | `x264` | x264, preset medium | zerolatency, VBV of 1.5 frames, a keyframe every 60 frames |
-//! | `x264-once` | the same | the first frame is the only keyframe |
+//! | `x264-once` | the same | no keyframe after the first, unless x264 finds a new scene |
 //! | `x264-psnr`, `x264-psnr-once` | the same two | tuned for PSNR |
 //! | `x264-refresh` | the same | tuned for PSNR, columns of intra blocks that roll instead of keyframes |
 //! | `x264-free` | the same | tuned for PSNR, without VBV: a keyframe takes many frame times |

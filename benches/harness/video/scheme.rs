@@ -50,11 +50,11 @@ pub const EMBEDDED_SCHEMES: [&str; 4] = ["nestcast", "intra", "nestcast-2", "nes
 /// nestcast's schemes with the deep decoder.
 const DEEP_SCHEMES: [&str; 3] = ["nestcast-deep", "nestcast-2-deep", "nestcast-3-deep"];
 
-/// The scheme in which every frame renews.
-pub(super) const RENEWING: &str = "nestcast-renews";
+/// nestcast's schemes in which every frame renews.
+pub(super) const RENEWING_SCHEMES: [&str; 2] = ["nestcast-renews", "nestcast-3-renews"];
 
 /// The ids of all schemes, in the order of tables and plots.
-pub const SCHEME_IDS: [&str; 19] = [
+pub const SCHEME_IDS: [&str; 20] = [
     "nestcast",
     "intra",
     "nestcast-2",
@@ -62,7 +62,8 @@ pub const SCHEME_IDS: [&str; 19] = [
     "nestcast-deep",
     "nestcast-2-deep",
     "nestcast-3-deep",
-    RENEWING,
+    "nestcast-renews",
+    "nestcast-3-renews",
     "x264",
     "x264-once",
     "x264-psnr",
@@ -85,7 +86,7 @@ pub fn place(clip: &str, scheme: &str) -> (Option<usize>, Option<usize>) {
 /// Returns whether a scheme is nestcast's, with either decoder.
 #[must_use]
 pub fn is_ours(scheme: &str) -> bool {
-    EMBEDDED_SCHEMES.contains(&scheme) || is_deep(scheme) || scheme == RENEWING
+    EMBEDDED_SCHEMES.contains(&scheme) || is_deep(scheme) || is_renewing(scheme)
 }
 
 /// Returns whether a scheme is nestcast's with the deep decoder.
@@ -93,9 +94,14 @@ fn is_deep(scheme: &str) -> bool {
     DEEP_SCHEMES.contains(&scheme)
 }
 
+/// Returns whether a scheme is one of nestcast's in which every frame renews.
+fn is_renewing(scheme: &str) -> bool {
+    RENEWING_SCHEMES.contains(&scheme)
+}
+
 /// Returns whether plots show a scheme. Its variant is in the tables alone if it differs by a few percent.
 pub(super) fn is_in_plots(scheme: &str) -> bool {
-    !is_deep(scheme) && scheme != RENEWING && !scheme.ends_with("-once")
+    !is_deep(scheme) && !is_renewing(scheme) && !scheme.ends_with("-once")
 }
 
 /// Returns all schemes, in the order of tables and plots: nestcast first. Runs of rivals are stored in the folder
@@ -112,7 +118,8 @@ pub fn all(ffmpeg: &Ffmpeg, cache: &Path, network: Option<&Arc<dyn Restoration>>
             schemes.push(Box::new(Deep { count, network: Arc::clone(network) }));
         }
     }
-    schemes.push(Box::new(Renewing));
+    schemes.push(Box::new(Renewing(1)));
+    schemes.push(Box::new(Renewing(3)));
     for rival in Rival::all(ffmpeg) {
         schemes.push(Box::new(Cached::new(rival, cache)));
     }

@@ -122,7 +122,11 @@ impl RenditionEncoder {
             let head = Head { phase, stays, ..Head::default() };
             return Ok(base_reference_alone(&mut self.bytes, head, &[], &[], 0));
         }
-        let renews = !key && self.renewal.renews(phase);
+        let renews = match news {
+            News::Scene => false,
+            News::Changes => self.renewal.renews_moving(),
+            News::Nothing => self.renewal.renews(phase),
+        };
         let shares = self.rate_allocation.shares(&self.population, self.rate);
         let fastest = shares.most;
         let enhancement_reference = if stays { fastest } else { shares.enhancement_reference };
@@ -136,7 +140,7 @@ impl RenditionEncoder {
             }
             News::Changes => {
                 self.predict(source, Turn { phase, renews }, shares.base_reference, searched);
-                self.renewal.handle_change(phase);
+                self.renewal.handle_change();
             }
             News::Nothing => {
                 self.state.predict_same(Turn { phase, renews });

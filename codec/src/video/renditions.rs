@@ -84,7 +84,8 @@ impl VideoRenditions {
 
     /// Says whether the encoder knows all receivers, as
     /// [`VideoEncoder::with_known_receivers`](crate::VideoEncoder::with_known_receivers): each has every frame of its
-    /// renditions, or begins with a frame of [`VideoRenditions::join`] or [`VideoRenditions::switch_to`].
+    /// renditions, or begins with a frame of [`VideoRenditions::join`] or [`VideoRenditions::switch_to`]. Who begins with
+    /// one of [`VideoRenditions::random_access_frame`] is not known.
     #[must_use]
     pub fn with_known_receivers(mut self, are_known: bool) -> Self {
         self.renditions.iter_mut().for_each(|encoder| encoder.renewal.knows_receivers = are_known);

@@ -133,7 +133,10 @@ fn choose(places: &[Place], after: Duration) -> Option<(Place, Place)> {
     let begins = places[..=at].iter().rev().take(MAX_BASE_LAYERS).find(|place| place.begins).copied();
     let near = begins.filter(|begins| shown.due.saturating_sub(begins.due) <= MAX_EARLIER);
     let first = begins.filter(|begins| begins.position.has_random_access());
-    let usual = || places[at.saturating_sub(WINDOW_FRAMES - 1)];
+    // Without frames that renew, base layers alone come to the reference of the others from a key frame on.
+    let window = &places[at.saturating_sub(WINDOW_FRAMES - 1)..=at];
+    let whole = || places[..=at].iter().rev().find(|place| place.position.is_key()).unwrap_or(&places[0]);
+    let usual = || *if window.iter().all(|place| place.position.renews()) { &window[0] } else { whole() };
     Some(near.map_or_else(|| (first.unwrap_or_else(usual), shown), |near| (near, near)))
 }
 

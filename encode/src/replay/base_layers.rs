@@ -6,7 +6,7 @@ use bytes::Bytes;
 use nestcast_codec::{BaseLayerDecoder, CodedFrame, FrameHead, Size, VideoModel};
 
 /// The most base layers that wait to be decoded. A decoder that begins with the oldest has, after this number of frames,
-/// almost the reference of one that has all: every block was refreshed three times, once in 128 frames. What is shown
+/// almost the reference of one that has all: if all of them renew, every block was predicted from nothing three times. What is shown
 /// from it is as near to the others' pictures, within 2 % of the squared error; after 256 frames it is not.
 pub(super) const WINDOW_FRAMES: usize = 384;
 

@@ -184,6 +184,8 @@ fn who_joins_a_recorded_slide_late_gets_it_and_base_layers_that_renew_the_pictur
     let (difference, was_decoding) = late_join(&encoded_of(slide(500, 80), 1, true));
     assert!(difference < 100.0 && was_decoding, "{difference}");
     let (difference, was_decoding) = late_join(&encoded_of(slide(500, 390), 1, true));
+    assert!(difference < 100.0 && was_decoding, "{difference}: nobody joined, so no frame renews its part");
+    let (difference, was_decoding) = late_join(&encoded_of(slide(500, 390), 1, false));
     assert!(difference < 100.0 && !was_decoding, "{difference}: each renews its part of the picture");
     let (difference, was_decoding) = late_join(&encoded_of(slide(600, 0), 1, false));
     assert!(difference < 2.0 && !was_decoding, "{difference}: each renews its part of the slide");
@@ -451,6 +453,31 @@ fn long_after_a_random_access_frame_base_layers_are_decoded_from_it_on() {
     bytes[at + 4..at + 12].fill(0xff);
     let (start, _) = open(bytes, 1_000);
     assert_eq!(start, Start::AfterBeginning(Duration::from_millis(400)));
+}
+
+#[test]
+fn a_receiver_begins_in_the_middle_of_a_recorded_broadcast_that_nobody_joined() {
+    use nestcast_proto::{Archive as _, Start};
+
+    for knows_receivers in [true, false] {
+        let (header, frames) = encoded_of((0..480).map(|number| picture(number / 4)), 1, knows_receivers);
+        let bytes = stored(&header, &frames);
+        let archive = StoredArchive::new(&replay(bytes.clone()), move || Ok(Cursor::new(bytes.clone())));
+        let start = Start::AfterBeginning(Duration::from_secs(18));
+        let (mut stream, _) = archive.open(start, &Arc::default()).expect("it reads").expect("it is there");
+        stream.read().expect("a whole video").expect("a frame");
+        let frame = stream.take(9, &Demand::default()).expect("it was read").frame;
+        assert_eq!(frame.id, 450);
+        let (mut joiner, mut whole) = (decoder(), decoder());
+        joiner.decode(&frame.join.expect("a frame to begin with").bytes).expect("a frame");
+        frames[..=450].iter().for_each(|frame| _ = whole.decode(&frame[0]).expect("a frame"));
+        let [mine, theirs] = [shown(&mut joiner), shown(&mut whole)];
+        let error: u64 =
+            mine.samples().iter().zip(theirs.samples()).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
+        let error = error as f64 / mine.samples().len() as f64;
+        println!("{error}");
+        assert!(error < 100.0, "{error}, the encoder knows its receivers: {knows_receivers}");
+    }
 }
 
 #[test]

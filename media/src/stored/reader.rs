@@ -6,9 +6,14 @@ use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use nestcast_codec::{Bitrate, BlockKind, RecordHead, Size, SoundRecord, VideoHeader, VideoIndex, VideoModel};
+use nestcast_codec::{
+    Bitrate, BlockKind, FrameHead, RecordHead, Size, SoundRecord, VideoHeader, VideoIndex, VideoModel,
+};
 
 use super::{Error, StoredSound};
+
+/// The most bytes of a frame's head (spec/bitstream.md, section 21).
+const MAX_HEAD_BYTES: u64 = 14;
 
 /// More bytes than any frame needs: a number for each pixel, and a constant.
 const MOST_PIXEL_BYTES: u64 = 8;
@@ -58,6 +63,10 @@ pub struct Position {
     pub number: u64,
     /// When it was captured, in microseconds since 1970-01-01 UTC, if the video says so.
     pub captured: Option<u64>,
+    /// Whether it is predicted from nothing.
+    is_key: bool,
+    /// Whether a part of it is predicted from nothing, in all renditions.
+    renews: bool,
     /// Whether a random-access frame can stand for it.
     has_random_access: bool,
     /// The byte at which the blocks before its first record begin.
@@ -72,6 +81,19 @@ impl Position {
     #[must_use]
     pub const fn has_random_access(&self) -> bool {
         self.has_random_access
+    }
+
+    /// Returns whether it is predicted from nothing.
+    #[must_use]
+    pub const fn is_key(&self) -> bool {
+        self.is_key
+    }
+
+    /// Returns whether all of it or a part of it is predicted from nothing, in all renditions: a decoder that begins with
+    /// another base-layer reference comes nearer to that of the others with each such frame.
+    #[must_use]
+    pub const fn renews(&self) -> bool {
+        self.renews
     }
 }
 
@@ -394,11 +416,17 @@ impl<R: Read + Seek> Reader<R> {
             let at = self.input.stream_position()?;
             let step = i64::try_from(length).ok().filter(|_| length <= end.saturating_sub(at));
             let Some(step) = step else { break };
-            self.input.seek_relative(step)?;
+            let mut head = Vec::new();
+            self.input.by_ref().take(length.min(MAX_HEAD_BYTES)).read_to_end(&mut head)?;
+            self.input.seek_relative(step - i64::try_from(head.len()).unwrap_or_default())?;
+            let head = FrameHead::parse(&head).ok().flatten();
+            let [is_key, renews] = head.map_or([false; 2], |head| [head.key, head.key || head.renews]);
             if self.next.is_multiple_of(self.renditions()) {
                 let number = self.next / self.renditions();
                 let (captured, has_random_access) = (self.stated.take(), self.random_access.is_some());
-                positions.push(Position { number, captured, has_random_access, blocks, at, length });
+                positions.push(Position { number, captured, is_key, renews, has_random_access, blocks, at, length });
+            } else if let Some(position) = positions.last_mut() {
+                position.renews &= renews;
             }
             self.random_access = None;
             blocks = at.saturating_add(length);

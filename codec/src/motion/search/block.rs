@@ -1,6 +1,6 @@
 //! Searches vectors of blocks and partitions by absolute differences and estimated bits.
 
-use crate::motion::field::{BLOCK_SIDE, Field, PARTITION_SIDE, Source};
+use crate::motion::field::{BLOCK_SIDE, Field, PARTITION_SIDE};
 use crate::motion::reference::BySource;
 use crate::motion::search::cost;
 use crate::motion::search::difference::Differences;
@@ -91,9 +91,8 @@ impl Piece<'_> {
     #[inline(always)]
     fn search(&self, instructions: impl Differences, found: &mut [MotionCandidate]) {
         for at in 0..found.len() {
-            if self.field.sources[self.first + at] != Source::Constant {
-                found[at] = self.find(instructions, found, at);
-            }
+            // Also blocks that are predicted from nothing: another rendition may move them.
+            found[at] = self.find(instructions, found, at);
         }
     }
 
