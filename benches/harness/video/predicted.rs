@@ -252,8 +252,7 @@ mod tests {
             run: Run { frames: Vec::new() },
         };
         let settings = settings(&clip, &[12.0, 24.0, 48.0]);
-        let encoder = VideoRenditions::new(&VideoModel::built_in(), settings, 1).expect("one loop");
-        let mut encoder = encoder.with_known_receivers(true);
+        let mut encoder = VideoRenditions::new(&VideoModel::built_in(), settings, 1).expect("one loop");
         let bases = [250, 10, 10, 10, 10];
         for (n, base) in bases.into_iter().enumerate() {
             let frames = encoder.encode(&clip.frames[n]).expect("encodes");

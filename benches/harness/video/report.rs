@@ -214,7 +214,7 @@ impl Report {
         Ok(())
     }
 
-    /// Draws PSNR over rate, of one clip. The deep decoder's curves would lie on the linear one's, so they are left out.
+    /// Draws PSNR over rate, of one clip. Variants whose curves would lie on another scheme's are left out.
     #[must_use]
     pub fn rate_chart(&self, clip: &str) -> Chart {
         let curve = |scheme: &str| Curve {

@@ -99,7 +99,7 @@ fn is_renewing(scheme: &str) -> bool {
     RENEWING_SCHEMES.contains(&scheme)
 }
 
-/// Returns whether plots show a scheme. Its variant is in the tables alone if it differs by a few percent.
+/// Returns whether plots show a scheme. Variants that differ from another scheme by a few percent are in tables alone.
 pub(super) fn is_in_plots(scheme: &str) -> bool {
     !is_deep(scheme) && !is_renewing(scheme) && !scheme.ends_with("-once")
 }

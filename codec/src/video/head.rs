@@ -65,6 +65,9 @@ pub struct FrameHead {
 }
 
 impl FrameHead {
+    /// The most bytes of a head.
+    pub const MAX_BYTES: usize = MAX_HEAD;
+
     /// Reads the head of a frame, or of a prefix of one; `None` if the bytes end in it.
     ///
     /// # Errors

@@ -164,3 +164,6 @@ impl<R: Read + Seek + Send + 'static> Archive for StoredArchive<R> {
         Ok(begins.then(|| (Box::new(replay) as Box<dyn FrameStream>, granted)))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,9 +12,6 @@ use nestcast_codec::{
 
 use super::{Error, StoredSound};
 
-/// The most bytes of a frame's head (spec/bitstream.md, section 21).
-const MAX_HEAD_BYTES: u64 = 14;
-
 /// More bytes than any frame needs: a number for each pixel, and a constant.
 const MOST_PIXEL_BYTES: u64 = 8;
 const MOST_BYTES: u64 = 1 << 20;
@@ -417,7 +414,7 @@ impl<R: Read + Seek> Reader<R> {
             let step = i64::try_from(length).ok().filter(|_| length <= end.saturating_sub(at));
             let Some(step) = step else { break };
             let mut head = Vec::new();
-            self.input.by_ref().take(length.min(MAX_HEAD_BYTES)).read_to_end(&mut head)?;
+            self.input.by_ref().take(length.min(FrameHead::MAX_BYTES as u64)).read_to_end(&mut head)?;
             self.input.seek_relative(step - i64::try_from(head.len()).unwrap_or_default())?;
             let head = FrameHead::parse(&head).ok().flatten();
             let [is_key, renews] = head.map_or([false; 2], |head| [head.key, head.key || head.renews]);
