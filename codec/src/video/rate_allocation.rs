@@ -12,7 +12,7 @@ use crate::video::population::{Population, frame_bytes};
 const NO_RECEIVER_BYTES: usize = 1 << 20;
 /// The enhancement reference should have more bytes while its prediction's error is less than this many times its own:
 /// then frames bring little new, and its bytes serve many of them. Found on the training clips, as are those below.
-const RAISE_BELOW_RATIO: f64 = 3.5;
+const RAISE_BELOW_RATIO: f64 = 3.0;
 /// It should have fewer bytes where the prediction's error exceeds its own by more than this factor: its bytes soon
 /// lose their use.
 const LOWER_ABOVE_RATIO: f64 = 11.0;
@@ -79,12 +79,10 @@ impl RateAllocation {
         let [predicted, enhancement_reference, base_reference] =
             [errors.predicted, errors.enhancement_reference, errors.base_reference].map(|error| error as f64);
         let spread = shares.enhancement_reference as f64 / shares.base_reference.max(1) as f64;
-        // The error of the enhancement reference, times the ratio of its bytes to the base layer's, to the power of 7/8
-        // and of 1/2.
-        let [half, quarter, eighth] = [spread.sqrt(), spread.sqrt().sqrt(), spread.sqrt().sqrt().sqrt()];
+        // Whether the error of the enhancement reference is so many times smaller.
         let falls = |by: f64| base_reference >= by * enhancement_reference;
-        let more = predicted < RAISE_BELOW_RATIO * enhancement_reference && falls(half * quarter * eighth);
-        let fewer = predicted > LOWER_ABOVE_RATIO * enhancement_reference || !falls(half);
+        let more = predicted < RAISE_BELOW_RATIO * enhancement_reference && falls(spread);
+        let fewer = predicted > LOWER_ABOVE_RATIO * enhancement_reference || !falls(spread.sqrt());
         self.leaning = match (more, fewer) {
             (true, _) => self.leaning.max(0).saturating_add(1),
             (_, true) => self.leaning.min(0).saturating_sub(1),
@@ -131,7 +129,7 @@ mod tests {
 
     #[test]
     fn its_bytes_follow_what_is_new_from_receiver_to_receiver() {
-        let old = Errors { predicted: 300, enhancement_reference: 100, base_reference: 2000 };
+        let old = Errors { predicted: 250, enhancement_reference: 100, base_reference: 2000 };
         assert_eq!([2, 3, 5, 6, 90].map(|frames| enhancement_reference(old, frames)), [400, 800, 800, 1600, 1600]);
         let new = Errors { predicted: 1200, ..old };
         assert_eq!([2, 3, 6, 90].map(|frames| enhancement_reference(new, frames)), [400, 200, 100, 100]);

@@ -60,6 +60,8 @@ pub(super) struct RenditionEncoder {
     bytes: BytesMut,
 }
 
+/// A bit of motion is worth less if the fastest receiver has this many times the slowest one's bytes or more.
+const MANY_TIMES: usize = 8;
 /// The fraction of the slowest receiver's bytes that side information should not exceed.
 const SIDE_SHARE: [usize; 2] = [3, 10];
 
@@ -139,7 +141,7 @@ impl RenditionEncoder {
                 self.renewal.handle_key();
             }
             News::Changes => {
-                self.predict(source, Turn { phase, renews }, shares.base_reference, searched);
+                self.predict(source, Turn { phase, renews }, [shares.base_reference, fastest], searched);
                 self.renewal.handle_change();
             }
             News::Nothing => {
@@ -228,13 +230,13 @@ impl RenditionEncoder {
         Some(frame)
     }
 
-    /// Predicts the frame, and codes its motion.
-    fn predict(&mut self, source: &mut Source, turn: Turn, slowest: usize, searched: bool) {
+    /// Predicts the frame, and codes its motion, for receivers of which the slowest and the fastest get so many bytes.
+    fn predict(&mut self, source: &mut Source, turn: Turn, [slowest, fastest]: [usize; 2], searched: bool) {
         let Self { model, size, threads, effort, state, choice, field, side, room, .. } = self;
         let aim = SearchParameters {
             size: *size,
             turn,
-            lambda: lambda(*size, slowest),
+            lambda: lambda(*size, slowest, fastest),
             most_bytes: slowest / SIDE_SHARE[1] * SIDE_SHARE[0],
             threads: threads.clone(),
             effort: *effort,
@@ -288,11 +290,12 @@ impl RenditionEncoder {
 }
 
 /// Returns the luma steps of difference that a bit of motion is worth, in 1/16: more where the slowest receiver has
-/// fewer bits.
-fn lambda(size: Size, slowest: usize) -> u32 {
+/// fewer bits, less where the fastest one has many times as many, because it gains by every better prediction.
+fn lambda(size: Size, slowest: usize, fastest: usize) -> u32 {
     let bits = (16 * slowest.min(1 << 20)).max(1) as u64;
     let pixels = size.pixels() as u64;
-    u32::try_from((pixels * 12 * 16 / (10 * bits)).clamp(4 * 16, 20 * 16)).unwrap_or(20 * 16)
+    let lambda = u32::try_from((pixels * 12 * 16 / (10 * bits)).clamp(4 * 16, 20 * 16)).unwrap_or(20 * 16);
+    if fastest / MANY_TIMES >= slowest { lambda * 3 / 4 } else { lambda }
 }
 
 /// Sets `residual` to the difference of a picture, given by its planes' rows, from `predicted`.
