@@ -66,7 +66,7 @@ fn beyond(frame: &CodedFrame, share: u16) -> &[u8] {
 }
 
 /// The frames of a test in which the enhancement references converge, and how many of them are cut at random before.
-const COUNT: usize = 148;
+const COUNT: usize = 248;
 const TAILS: usize = 48;
 
 proptest! {
