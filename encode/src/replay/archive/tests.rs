@@ -165,7 +165,6 @@ fn a_receiver_begins_in_the_middle_of_a_recorded_broadcast_that_nobody_joined() 
         let error: u64 =
             mine.samples().iter().zip(theirs.samples()).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
         let error = error as f64 / mine.samples().len() as f64;
-        println!("{error}");
         assert!(error < 100.0, "{error}, the encoder knows its receivers: {knows_receivers}");
     }
 }
