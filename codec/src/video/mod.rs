@@ -12,6 +12,7 @@ pub(crate) mod display;
 pub(crate) mod encoder;
 pub(crate) mod frame;
 pub(crate) mod head;
+mod lagrange_multiplier;
 pub(crate) mod model;
 pub(crate) mod population;
 mod rate_allocation;

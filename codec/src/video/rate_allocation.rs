@@ -79,7 +79,7 @@ impl RateAllocation {
         let [predicted, enhancement_reference, base_reference] =
             [errors.predicted, errors.enhancement_reference, errors.base_reference].map(|error| error as f64);
         let spread = shares.enhancement_reference as f64 / shares.base_reference.max(1) as f64;
-        // Whether the error of the enhancement reference is so many times smaller.
+        // Whether the base layer's error is at least this many times the enhancement reference's.
         let falls = |by: f64| base_reference >= by * enhancement_reference;
         let more = predicted < RAISE_BELOW_RATIO * enhancement_reference && falls(spread);
         let fewer = predicted > LOWER_ABOVE_RATIO * enhancement_reference || !falls(spread.sqrt());

@@ -23,6 +23,7 @@ use crate::video::ages::Gains;
 use crate::video::difference::{Difference, SkippedBlocks};
 use crate::video::frame::{CodedFrame, base_reference_alone, compose};
 use crate::video::head::Head;
+use crate::video::lagrange_multiplier::lagrange_multiplier;
 use crate::video::model::VideoModel;
 use crate::video::population::Population;
 use crate::video::rate_allocation::{Errors, RateAllocation, Shares};
@@ -48,6 +49,8 @@ pub(super) struct RenditionEncoder {
     was_key: bool,
     /// Bytes of a frame that some receiver may use, whatever the population is.
     pub(super) useful: usize,
+    /// The sum of the last base-layer reference's squared errors of luma; `None` before the first frame.
+    base_reference_error: Option<u64>,
     skipped: SkippedBlocks,
     residual: Planes420<i16>,
     pub(super) field: Field,
@@ -60,8 +63,6 @@ pub(super) struct RenditionEncoder {
     bytes: BytesMut,
 }
 
-/// A bit of motion is worth less if the fastest receiver has this many times the slowest one's bytes or more.
-const MANY_TIMES: usize = 8;
 /// The fraction of the slowest receiver's bytes that side information should not exceed.
 const SIDE_SHARE: [usize; 2] = [3, 10];
 
@@ -79,6 +80,7 @@ impl RenditionEncoder {
             renewal: Renewal::default(),
             was_key: true,
             useful: 0,
+            base_reference_error: None,
             skipped: SkippedBlocks::default(),
             residual: Planes420::new(size),
             field: Field::default(),
@@ -97,12 +99,13 @@ impl RenditionEncoder {
         let settings = VideoSettings { population: self.population.clone(), ..settings.clone() };
         let effort = self.effort;
         let state = self.state.clone();
-        let Self { useful, was_key, .. } = *self;
+        let Self { useful, was_key, base_reference_error, .. } = *self;
         Self {
             effort,
             state,
             useful,
             was_key,
+            base_reference_error,
             renewal: self.renewal.clone(),
             choice: self.choice.branch(),
             ..Self::new(self.model.clone(), &settings, self.threads.clone())
@@ -170,6 +173,7 @@ impl RenditionEncoder {
         let (head, side) = compose(&mut self.bytes, head, &self.side, &string, shares);
         self.threads.end(Stage::Write);
         let [base_reference, enhancement_reference] = self.advance(&head, &string, &source.planes)?;
+        self.base_reference_error = Some(base_reference);
         if news == News::Changes {
             self.rate_allocation.learn(Errors { predicted, enhancement_reference, base_reference });
         }
@@ -230,14 +234,14 @@ impl RenditionEncoder {
         Some(frame)
     }
 
-    /// Predicts the frame, and codes its motion, for receivers of which the slowest and the fastest get so many bytes.
-    fn predict(&mut self, source: &mut Source, turn: Turn, [slowest, fastest]: [usize; 2], searched: bool) {
-        let Self { model, size, threads, effort, state, choice, field, side, room, .. } = self;
+    /// Predicts the frame, and codes its motion. `receivers`: the slowest and the fastest one's bytes of the frame.
+    fn predict(&mut self, source: &mut Source, turn: Turn, receivers: [usize; 2], searched: bool) {
+        let Self { model, size, threads, effort, state, choice, field, side, room, base_reference_error, .. } = self;
         let aim = SearchParameters {
             size: *size,
             turn,
-            lambda: lambda(*size, slowest, fastest),
-            most_bytes: slowest / SIDE_SHARE[1] * SIDE_SHARE[0],
+            lambda: lagrange_multiplier(*size, receivers, *base_reference_error),
+            most_bytes: receivers[0] / SIDE_SHARE[1] * SIDE_SHARE[0],
             threads: threads.clone(),
             effort: *effort,
         };
@@ -287,15 +291,6 @@ impl RenditionEncoder {
         strip::synthesise(decoder, model.of(head.key), *size, targets);
         error.into_inner()
     }
-}
-
-/// Returns the luma steps of difference that a bit of motion is worth, in 1/16: more where the slowest receiver has
-/// fewer bits, less where the fastest one has many times as many, because it gains by every better prediction.
-fn lambda(size: Size, slowest: usize, fastest: usize) -> u32 {
-    let bits = (16 * slowest.min(1 << 20)).max(1) as u64;
-    let pixels = size.pixels() as u64;
-    let lambda = u32::try_from((pixels * 12 * 16 / (10 * bits)).clamp(4 * 16, 20 * 16)).unwrap_or(20 * 16);
-    if fastest / MANY_TIMES >= slowest { lambda * 3 / 4 } else { lambda }
 }
 
 /// Sets `residual` to the difference of a picture, given by its planes' rows, from `predicted`.
