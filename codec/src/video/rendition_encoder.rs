@@ -49,8 +49,9 @@ pub(super) struct RenditionEncoder {
     was_key: bool,
     /// Bytes of a frame that some receiver may use, whatever the population is.
     pub(super) useful: usize,
-    /// The sum of the last base-layer reference's squared errors of luma; `None` before the first frame.
-    base_reference_error: Option<u64>,
+    /// The sum of squared errors of luma, in squares of 1/8 of a step, of the base-layer reference of the last frame that
+    /// did not stay; `None` before the first frame.
+    pub(super) base_reference_error: Option<u64>,
     skipped: SkippedBlocks,
     residual: Planes420<i16>,
     pub(super) field: Field,
@@ -173,7 +174,9 @@ impl RenditionEncoder {
         let (head, side) = compose(&mut self.bytes, head, &self.side, &string, shares);
         self.threads.end(Stage::Write);
         let [base_reference, enhancement_reference] = self.advance(&head, &string, &source.planes)?;
-        self.base_reference_error = Some(base_reference);
+        if !stays {
+            self.base_reference_error = Some(base_reference);
+        }
         if news == News::Changes {
             self.rate_allocation.learn(Errors { predicted, enhancement_reference, base_reference });
         }

@@ -236,6 +236,25 @@ fn decoder_of(size: Size, original: impl Fn(usize) -> Picture) -> VideoDecoder {
 }
 
 #[test]
+fn the_error_of_the_base_layer_is_that_of_the_last_picture_that_did_not_stay() {
+    let size = Size::new(48, 32).expect("a size");
+    let population = Population::new([(Bitrate::from_bits(40_000), 1.0)]);
+    let settings = VideoSettings { size, rate: RATE, population, threads: 1 };
+    let mut encoder = RenditionEncoder::new(VideoModel::built_in(), &settings, Threads::new(1));
+    assert_eq!(encoder.base_reference_error, None);
+    let mut source = Source::new(size);
+    let errors = [0, 1, 1, 1, 2].map(|number| {
+        let news = source.take(&(&picture(size, number)).into(), Effort::Normal, &Threads::new(1)).expect("its size");
+        encoder.encode(&mut source, news, false).expect("a frame");
+        source.finish();
+        encoder.base_reference_error.expect("the error of a frame")
+    });
+    let [key, moved, stayed, stayed_longer, moved_on] = errors;
+    assert!(moved != key && moved_on != moved, "{errors:?}");
+    assert_eq!([stayed, stayed_longer], [moved; 2]);
+}
+
+#[test]
 fn a_branch_keeps_effort_population_and_what_the_loop_had() {
     let size = Size::new(48, 32).expect("a size");
     let population = Population::new([(Bitrate::from_bits(40_000), 1.0), (Bitrate::from_bits(90_000), 2.0)]);
@@ -253,6 +272,7 @@ fn a_branch_keeps_effort_population_and_what_the_loop_had() {
         let branched = before.branch(&nobody);
         assert_eq!((branched.effort, branched.useful), (effort, 777));
         assert_eq!(branched.population, population);
+        assert_eq!(branched.base_reference_error, before.base_reference_error);
         assert_eq!(apart(&branched.state.base_reference, &before.state.base_reference), 0);
         assert_eq!(apart(&branched.state.enhancement_reference, &before.state.enhancement_reference), 0);
     }

@@ -47,8 +47,8 @@ pub(crate) struct Choice {
     quarters: Past<BySource<Quarters>>,
     /// Whether the frame before was predicted from `last`, and all receivers have those pictures.
     continues: bool,
-    /// How often the worth of a bit was raised for the frame before.
-    raised: usize,
+    /// The least worth of a bit to begin a frame with: one raise below what the frame before needed, 0 if it needed none.
+    least: u32,
     modes: Modes,
     overlapped: Overlapped,
     single_pass: SinglePass,
@@ -56,8 +56,11 @@ pub(crate) struct Choice {
 
 /// The pixels of a frame for each thread that copies it, at least.
 const MIN_PARALLEL_PIXELS: usize = 1 << 17;
-/// The most times that the worth of a bit is raised, and the factor of each raise.
-const MOST_RAISED: usize = 8;
+/// The most times that the worth of a bit is raised in a frame.
+const MOST_RAISES: usize = 8;
+/// A worth that is not raised any more: 290 luma steps.
+const MOST_LAMBDA: u32 = 290 * 16;
+/// The factor of each raise.
 const LAMBDA_RAISE: [u32; 2] = [7, 5];
 
 impl Search {
@@ -97,7 +100,7 @@ impl Choice {
     /// Returns the choice for a rendition that branches off here.
     pub(crate) fn branch(&self) -> Self {
         let quarters = Past { last: self.quarters.last.clone(), before: BySource::default() };
-        Self { quarters, continues: self.continues, raised: self.raised, ..Self::default() }
+        Self { quarters, continues: self.continues, least: self.least, ..Self::default() }
     }
 
     /// Fills in the motion of the frame that `search` began, and its bytes in `side`. `searched`: use the vectors that
@@ -112,7 +115,7 @@ impl Choice {
         side: &mut Vec<u8>,
     ) {
         field.reset(search_parameters.size, search_parameters.turn);
-        let Self { quarters, continues, raised, modes, overlapped, single_pass } = self;
+        let Self { quarters, continues, least, modes, overlapped, single_pass } = self;
         let planes = references.map(|past| past.map(|reference| &reference.planes[0]));
         let Past { last, before } = quarters;
         std::mem::swap(last, before);
@@ -145,17 +148,23 @@ impl Choice {
         }
         threads.end(Stage::BlockSearch);
         // Frames need nearly as many bits as those before them, so it begins with one raise less than for the last
-        // frame.
-        *raised = raised.saturating_sub(1);
-        let mut lambda = (0..*raised).fold(search_parameters.lambda, |lambda, _| raise(lambda));
+        // frame, whatever a bit was worth there before its raises.
+        let mut lambda = search_parameters.lambda;
+        let mut below = 0;
+        while lambda < *least {
+            (below, lambda) = (lambda, raise(lambda));
+        }
         modes.begin(field.blocks.len());
         let inputs = modes::Inputs { blocks, quarters: last, found };
         let mut bytes = modes.choose(lambda, inputs, field, std::mem::take(side));
-        while bytes.len() > search_parameters.most_bytes && *raised < MOST_RAISED {
-            lambda = raise(lambda);
-            *raised += 1;
+        for _ in 0..MOST_RAISES {
+            if bytes.len() <= search_parameters.most_bytes || lambda >= MOST_LAMBDA {
+                break;
+            }
+            (below, lambda) = (lambda, raise(lambda));
             bytes = modes.choose(lambda, inputs, field, bytes);
         }
+        *least = below;
         threads.end(Stage::Modes);
         *side = match search_parameters.effort {
             Effort::Realtime | Effort::Fast => bytes,
@@ -173,6 +182,7 @@ impl Choice {
     }
 }
 
+/// Returns a worth that is one raise higher. Worths are at least 16, so that every raise counts.
 const fn raise(lambda: u32) -> u32 {
     lambda * LAMBDA_RAISE[0] / LAMBDA_RAISE[1]
 }

@@ -50,7 +50,7 @@ const WORTH_UNIT: u32 = 256;
 pub(super) struct SinglePass {
     side_info: SideInfo,
     prices: Prices,
-    /// How many times more a bit is worth than by the slowest receiver's rate, in 1/[`WORTH_UNIT`].
+    /// How many times more a bit is worth than [`Inputs::lambda`], in 1/[`WORTH_UNIT`].
     worth: u32,
     /// The vectors of the last frame's blocks.
     before: Vec<Vector>,
