@@ -16,6 +16,9 @@ use crate::simd::with_instructions;
 const BLOCK_PIXELS: u32 = 256;
 const _: () = assert!(BLOCK_PIXELS as usize == BLOCK_SIDE * BLOCK_SIDE);
 
+/// How much nearer to a block a constant must be than a vector: twelve steps a sample. With a constant the block loses
+/// what residuals brought to the references since long, and later frames have to code it anew.
+pub(super) const CONSTANT_LOSS: u32 = 12 * BLOCK_PIXELS;
 /// The most vectors of a block whose differences are kept.
 const MAX_COMPARED: usize = 10;
 
@@ -143,14 +146,12 @@ struct Trial<'a> {
 impl Trial<'_> {
     #[inline(always)]
     fn best(mut self, mut of: Compare<'_, impl Differences>, source: Source, found: &MotionCandidate) -> Block {
-        let (level, difference) = of.flat();
-        let mut best = Block::Constant(level);
         if source == Source::Constant {
-            return best;
+            return Block::Constant(of.flat().0);
         }
-        // A constant loses a texture that a moved block would have predicted.
-        let mut least = difference * 13 / 10 + self.bits(best);
         let Self { near, lambda, .. } = self;
+        let candidates = near.candidates.as_slice();
+        let (mut best, mut least) = (Block::whole(candidates[0]), u32::MAX);
         let mut consider = |block: Block, difference: u32| {
             if difference >= least {
                 return;
@@ -160,7 +161,6 @@ impl Trial<'_> {
                 (best, least) = (block, cost);
             }
         };
-        let candidates = near.candidates.as_slice();
         for vector in candidates.iter().copied().chain([found.whole]) {
             consider(Block::whole(vector), of.vector(vector).whole.into());
         }
@@ -168,6 +168,8 @@ impl Trial<'_> {
         if block.one_vector().is_none() {
             consider(block, difference);
         }
+        let (level, difference) = of.flat();
+        consider(Block::Constant(level), difference + CONSTANT_LOSS);
         best
     }
 

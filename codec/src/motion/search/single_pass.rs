@@ -16,7 +16,7 @@ use crate::motion::reference::BySource;
 use crate::motion::search::block::Blocks;
 use crate::motion::search::cost::{self, COST_PER_BIT};
 use crate::motion::search::difference::{Differences, Quadrants};
-use crate::motion::search::modes::flat;
+use crate::motion::search::modes::{CONSTANT_LOSS, flat};
 use crate::motion::search::prices::{Context, Prices};
 use crate::motion::search::pyramid::CoarseVector;
 use crate::motion::search::quarters::Quarters;
@@ -26,12 +26,12 @@ use crate::parallel::{self, Threads};
 use crate::simd::with_instructions;
 
 /// A block is predicted well if its difference is worth no more bits than this.
-const ENOUGH_BITS: u32 = 10;
-/// One whose difference is worth no more bits than this is not split, and not constant.
-const SPLIT_BITS: u32 = 16;
+const ENOUGH_BITS: u32 = 45;
+/// One whose difference is worth no more bits than this is not split.
+const SPLIT_BITS: u32 = 100;
 /// The most vectors that a block tries.
-const MAX_TRIED: usize = 48;
-/// The most steps of a descent by two whole samples, and by one.
+const MAX_TRIED: usize = 40;
+/// The most steps of a descent by whole samples.
 const MAX_STEPS: usize = 8;
 /// The blocks after which a row tells the row below how far it is.
 const STEP_BLOCKS: usize = 8;
@@ -290,9 +290,10 @@ impl Row<'_> {
         });
         if difference > lambda * SPLIT_BITS / 16 {
             best.consider(self.split(&trial, near));
+        }
+        if best.cost > CONSTANT_LOSS {
             let (level, difference) = flat(&own);
-            // A constant loses a texture that a moved block would have predicted.
-            let cost = difference * 13 / 10 + self.worth(prices.of_constant(near));
+            let cost = difference + CONSTANT_LOSS + self.worth(prices.of_constant(near));
             best.consider(Decision { block: Block::Constant(level), note: Note::default(), cost });
         }
         (best.block, best.note)
@@ -420,21 +421,19 @@ impl<F: Fn(Vector) -> Quadrants> Trial<F> {
     /// Searches from the best vector on by whole samples.
     #[inline(always)]
     fn descend_whole(&mut self) {
-        for reach in [8, 4] {
-            let mut before = self.best.vector;
-            for _ in 0..MAX_STEPS {
-                let from = self.best.vector;
-                for (x, y) in [(reach, 0), (-reach, 0), (0, reach), (0, -reach)] {
-                    let vector = from.plus(Vector { x, y });
-                    if vector != before {
-                        self.consider_new(vector);
-                    }
+        let mut before = self.best.vector;
+        for _ in 0..MAX_STEPS {
+            let from = self.best.vector;
+            for (x, y) in [(4, 0), (-4, 0), (0, 4), (0, -4)] {
+                let vector = from.plus(Vector { x, y });
+                if vector != before {
+                    self.consider_new(vector);
                 }
-                if self.best.vector == from {
-                    break;
-                }
-                before = from;
             }
+            if self.best.vector == from {
+                break;
+            }
+            before = from;
         }
     }
 
