@@ -168,8 +168,13 @@ impl Trial<'_> {
         if block.one_vector().is_none() {
             consider(block, difference);
         }
-        let (level, difference) = of.flat();
-        consider(Block::Constant(level), difference + CONSTANT_LOSS);
+        if least > CONSTANT_LOSS {
+            let (level, difference) = of.flat();
+            let constant = Block::Constant(level);
+            if difference + CONSTANT_LOSS + self.bits(constant) < least {
+                best = constant;
+            }
+        }
         best
     }
 
