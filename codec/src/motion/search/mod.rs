@@ -186,3 +186,40 @@ impl Choice {
 const fn raise(lambda: u32) -> u32 {
     lambda * LAMBDA_RAISE[0] / LAMBDA_RAISE[1]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::motion::field::{BLOCK_SIDE, Block, Turn};
+    use crate::motion::vector::Vector;
+
+    /// The first block of the frame has one level, the others are as the reference, whose samples are all 128.
+    fn first_block(level: u8, effort: Effort) -> Block {
+        let side = 64;
+        let size = Size::new(64, 64).expect("a valid size");
+        let luma: Vec<u8> = (0..side * side)
+            .map(|at| if at % side < BLOCK_SIDE && at / side < BLOCK_SIDE { level } else { 128 })
+            .collect();
+        let threads = Threads::new(1);
+        let mut search = Search::default();
+        search.begin(size, &luma, effort, &threads);
+        let reference = Reference::new(size);
+        let past = Past { last: &reference, before: &reference };
+        let references = BySource { enhancement_reference: past, base_reference: past };
+        // The blocks at the end are predicted from the base-layer reference.
+        let turn = Turn { phase: 7, renews: false };
+        let parameters = SearchParameters { size, turn, lambda: 10 * 16, most_bytes: 1000, threads, effort };
+        let mut field = Field::default();
+        Choice::default().run(&parameters, &mut search, false, references, &mut field, &mut Vec::new());
+        assert!(field.blocks[1..].iter().all(|block| *block == Block::whole(Vector::ZERO)), "{level}, {effort:?}");
+        field.blocks[0]
+    }
+
+    #[test]
+    fn only_a_block_that_no_vector_predicts_is_constant() {
+        for effort in [Effort::Realtime, Effort::Fast, Effort::Normal] {
+            assert_eq!(first_block(128 + 12, effort), Block::whole(Vector::ZERO), "{effort:?}");
+            assert_eq!(first_block(128 + 40, effort), Block::Constant((128 + 40) / 4), "{effort:?}");
+        }
+    }
+}
