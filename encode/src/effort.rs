@@ -9,7 +9,7 @@ const NORMAL_SAMPLES: f64 = 640.0 * 360.0 * 30.0;
 const FAST_SAMPLES: f64 = 1280.0 * 720.0 * 30.0;
 /// The efforts, from the cheapest on. The second number is the time of a frame over that of the effort before it, at
 /// most.
-const EFFORT_TIMES: [(Effort, f64); 3] = [(Effort::Realtime, 1.0), (Effort::Fast, 1.3), (Effort::Normal, 1.8)];
+const EFFORT_TIMES: [(Effort, f64); 3] = [(Effort::Realtime, 1.0), (Effort::Fast, 1.6), (Effort::Normal, 1.6)];
 /// The effort falls when frames take more than this part of their interval.
 const TOO_LONG: f64 = 0.8;
 /// It rises while frames would take no more than this part with the next effort.

@@ -56,12 +56,6 @@ pub(crate) struct Choice {
 
 /// The pixels of a frame for each thread that copies it, at least.
 const MIN_PARALLEL_PIXELS: usize = 1 << 17;
-/// The most times that the worth of a bit is raised in a frame.
-const MOST_RAISES: usize = 8;
-/// A worth that is not raised any more: 290 luma steps.
-const MOST_LAMBDA: u32 = 290 * 16;
-/// The factor of each raise.
-const LAMBDA_RAISE: [u32; 2] = [7, 5];
 
 impl Search {
     /// Begins with the luma of the next frame: 8-bit samples without padding. Returns whether the frame has nothing in
@@ -130,61 +124,40 @@ impl Choice {
         let continues = std::mem::replace(continues, true);
         let Search { rough, blocks, found, chosen, .. } = search;
         let first = searched.then_some(&*chosen);
-        if search_parameters.effort == Effort::Realtime {
-            let lambda = search_parameters.lambda;
-            let inputs = single_pass::Inputs { lambda, blocks, quarters: last, rough, first };
-            let most_bytes = search_parameters.most_bytes;
-            *side = single_pass.choose(inputs, threads, most_bytes, field, std::mem::take(side));
+        let most_bytes = search_parameters.most_bytes;
+        let bytes = std::mem::take(side);
+        let is_normal = search_parameters.effort == Effort::Normal;
+        let (bytes, lambda) = if is_normal {
             if !searched {
-                chosen.copy_from(field);
+                found.clear();
+                found.resize(field.blocks.len(), MotionCandidate::default());
+                blocks.search(search_parameters, rough, last, field, found);
             }
             threads.end(Stage::BlockSearch);
-            return;
-        }
-        if !searched {
-            found.clear();
-            found.resize(field.blocks.len(), MotionCandidate::default());
-            blocks.search(search_parameters, rough, last, field, found);
-        }
-        threads.end(Stage::BlockSearch);
-        // Frames need nearly as many bits as those before them, so it begins with one raise less than for the last
-        // frame, whatever a bit was worth there before its raises.
-        let mut lambda = search_parameters.lambda;
-        let mut below = 0;
-        while lambda < *least {
-            (below, lambda) = (lambda, raise(lambda));
-        }
-        modes.begin(field.blocks.len());
-        let inputs = modes::Inputs { blocks, quarters: last, found };
-        let mut bytes = modes.choose(lambda, inputs, field, std::mem::take(side));
-        for _ in 0..MOST_RAISES {
-            if bytes.len() <= search_parameters.most_bytes || lambda >= MOST_LAMBDA {
-                break;
-            }
-            (below, lambda) = (lambda, raise(lambda));
-            bytes = modes.choose(lambda, inputs, field, bytes);
-        }
-        *least = below;
-        threads.end(Stage::Modes);
-        *side = match search_parameters.effort {
-            Effort::Realtime | Effort::Fast => bytes,
-            Effort::Normal => {
-                field.bipredicts = continues;
-                let side_info = modes.side_info();
-                let inputs = Inputs { lambda, blocks, planes, quarters, found, side_info, first };
-                overlapped.refine(inputs, threads, field, bytes)
-            }
+            let inputs = modes::Inputs { blocks, quarters: last, found };
+            let chosen = modes.choose_within(most_bytes, (search_parameters.lambda, least), inputs, field, bytes);
+            threads.end(Stage::Modes);
+            chosen
+        } else {
+            let inputs = single_pass::Inputs { lambda: search_parameters.lambda, blocks, quarters: last, rough, first };
+            let chosen = single_pass.choose(inputs, threads, most_bytes, field, bytes);
+            threads.end(Stage::BlockSearch);
+            chosen
+        };
+        *side = if search_parameters.effort == Effort::Realtime {
+            bytes
+        } else {
+            field.bipredicts = continues;
+            let found = is_normal.then_some(&**found);
+            let side_info = if is_normal { modes.side_info() } else { single_pass.side_info() };
+            let inputs = Inputs { lambda, blocks, planes, quarters, found, side_info, first };
+            overlapped.refine(inputs, threads, field, bytes)
         };
         if !searched {
             chosen.copy_from(field);
         }
         threads.end(Stage::Refine);
     }
-}
-
-/// Returns a worth that is one raise higher. Worths are at least 16, so that every raise counts.
-const fn raise(lambda: u32) -> u32 {
-    lambda * LAMBDA_RAISE[0] / LAMBDA_RAISE[1]
 }
 
 #[cfg(test)]

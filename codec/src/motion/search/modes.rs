@@ -19,6 +19,12 @@ const _: () = assert!(BLOCK_PIXELS as usize == BLOCK_SIDE * BLOCK_SIDE);
 /// How much nearer to a block a constant must be than a vector: twelve steps a sample. With a constant the block loses
 /// what residuals brought to the references since long, and later frames have to code it anew.
 pub(super) const CONSTANT_LOSS: u32 = 12 * BLOCK_PIXELS;
+/// The most times that the worth of a bit is raised in a frame.
+const MOST_RAISES: usize = 8;
+/// A worth that is not raised any more: 290 luma steps.
+const MOST_LAMBDA: u32 = 290 * 16;
+/// The factor of each raise.
+const LAMBDA_RAISE: [u32; 2] = [7, 5];
 /// The most vectors of a block whose differences are kept.
 const MAX_COMPARED: usize = 10;
 
@@ -58,15 +64,40 @@ struct ComparedVector {
 }
 
 impl Modes {
-    /// Begins a frame of this many blocks.
-    pub(super) fn begin(&mut self, count: usize) {
+    /// Fills in `field`, and returns its bytes, in the memory of `bytes`, and what a bit was worth: `lambda`, in 1/16 of a
+    /// step of difference, raised while there are more bytes than `most_bytes`. `least`: the least worth to begin a frame
+    /// with, one raise below what the frame before needed, 0 if it needed none.
+    pub(super) fn choose_within(
+        &mut self,
+        most_bytes: usize,
+        (mut lambda, least): (u32, &mut u32),
+        inputs: Inputs<'_>,
+        field: &mut Field,
+        bytes: Vec<u8>,
+    ) -> (Vec<u8>, u32) {
         self.compared.clear();
-        self.compared.resize(count, Compared::default());
+        self.compared.resize(field.blocks.len(), Compared::default());
+        // Frames need nearly as many bits as those before them, so it begins with one raise less than for the last
+        // frame, whatever a bit was worth there before its raises.
+        let mut below = 0;
+        while lambda < *least {
+            (below, lambda) = (lambda, raise(lambda));
+        }
+        let mut bytes = self.choose(lambda, inputs, field, bytes);
+        for _ in 0..MOST_RAISES {
+            if bytes.len() <= most_bytes || lambda >= MOST_LAMBDA {
+                break;
+            }
+            (below, lambda) = (lambda, raise(lambda));
+            bytes = self.choose(lambda, inputs, field, bytes);
+        }
+        *least = below;
+        (bytes, lambda)
     }
 
     /// Fills in `field` and returns its bytes, in the memory of `bytes`. `lambda`: steps of difference that a bit is
     /// worth, in 1/16.
-    pub(super) fn choose(&mut self, lambda: u32, inputs: Inputs<'_>, field: &mut Field, bytes: Vec<u8>) -> Vec<u8> {
+    fn choose(&mut self, lambda: u32, inputs: Inputs<'_>, field: &mut Field, bytes: Vec<u8>) -> Vec<u8> {
         self.side_info.reset(field);
         let mut coder = RangeEncoder::new();
         coder.restart(bytes, ());
@@ -101,6 +132,11 @@ impl Modes {
     pub(super) const fn side_info(&self) -> &SideInfo {
         &self.side_info
     }
+}
+
+/// Returns a worth that is one raise higher. Worths are at least 16, so that every raise counts.
+const fn raise(lambda: u32) -> u32 {
+    lambda * LAMBDA_RAISE[0] / LAMBDA_RAISE[1]
 }
 
 /// Compares one block with references, each vector once.

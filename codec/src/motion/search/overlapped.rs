@@ -48,7 +48,8 @@ pub(super) struct Inputs<'a> {
     pub(super) planes: BySource<Past<&'a Plane>>,
     /// The same planes, interpolated.
     pub(super) quarters: &'a Past<BySource<Quarters>>,
-    pub(super) found: &'a [MotionCandidate],
+    /// The vectors that were found for each block; `None`: a block tries no other vector than its own, and one pair.
+    pub(super) found: Option<&'a [MotionCandidate]>,
     /// The state after the chosen field was coded; its probabilities give the bits.
     pub(super) side_info: &'a SideInfo,
     /// The refined field of the rendition that was searched, if this is another one: its blocks try fewer candidates.
@@ -188,8 +189,12 @@ impl Trial<'_, '_> {
     /// Tries the block as it was, then whole vectors from its surroundings.
     fn try_vectors(&mut self) {
         let Self { inputs, field, at, .. } = *self;
-        let (candidates, count) = candidates(inputs, self.near, field, at);
-        let count = if is_calm(field, at) || agrees(inputs, field, at) { 1 } else { count };
+        let (candidates, count) = match inputs.found {
+            Some(found) if !is_calm(field, at) && !agrees(inputs, field, at) => {
+                candidates((inputs, &found[at]), self.near, field, at)
+            }
+            _ => ([field.blocks[at]; MAX_CANDIDATES], 1),
+        };
         self.consider(candidates[0]);
         let mut differences = [u32::MAX; MAX_CANDIDATES];
         if count > 1 {
@@ -258,8 +263,8 @@ fn pairs(
     let found = second.find(&inputs.blocks.square(corner));
     let mut all = [[first, found]; MAX_PAIRS];
     let mut count = 1;
-    if inputs.first.is_some() {
-        // The search began with the prediction; pairs of neighbours gain too little here.
+    // The search began with the prediction. Pairs of neighbours gain too little in a further rendition.
+    if inputs.first.is_some() || inputs.found.is_none() {
         return (all, count);
     }
     let left = (!at.is_multiple_of(field.across)).then(|| field.blocks[at - 1]);
@@ -360,7 +365,12 @@ fn may_pay(inputs: Inputs<'_>, field: &Field, at: usize) -> bool {
 }
 
 /// Returns the candidates of a block, itself first.
-fn candidates(inputs: Inputs<'_>, near: &Neighbours, field: &Field, at: usize) -> ([Block; MAX_CANDIDATES], usize) {
+fn candidates(
+    (inputs, found): (Inputs<'_>, &MotionCandidate),
+    near: &Neighbours,
+    field: &Field,
+    at: usize,
+) -> ([Block; MAX_CANDIDATES], usize) {
     let before = field.blocks[at];
     let mut all = [before; MAX_CANDIDATES];
     let mut count = 1;
@@ -378,7 +388,7 @@ fn candidates(inputs: Inputs<'_>, near: &Neighbours, field: &Field, at: usize) -
     for vector in [right, below].into_iter().flatten().filter_map(|at| field.blocks[at].vector(0)) {
         add(Block::whole(vector));
     }
-    add(Block::whole(inputs.found[at].whole));
+    add(Block::whole(found.whole));
     if let Some(vector) = before.one_vector().filter(|_| inputs.first.is_none()) {
         for (x, y) in [(1, 0), (-1, 0), (0, 1), (0, -1)] {
             add(Block::whole(vector.plus(Vector { x, y })));

@@ -20,13 +20,13 @@ pub(crate) struct SearchParameters {
 /// How long an encoder searches for motion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Effort {
-    /// Searches and decides each block at once, and stops where it is predicted well. Its search for motion takes half
-    /// of the time that `Fast` takes.
+    /// Searches and decides each block at once, and stops where it is predicted well.
     Realtime,
-    /// Searches each block on its own, and then chooses among what was found.
+    /// Then predicts blocks from two pictures where the error of overlapped prediction is smaller. It takes half as much
+    /// time again, and about 6 % fewer bytes at equal quality.
     Fast,
-    /// Then searches again by the error of overlapped prediction, from one picture or from two. It takes up to two
-    /// thirds more time, and about 7 % fewer bytes at equal quality.
+    /// Searches each block on its own, chooses among what was found, and then searches again by the error of overlapped
+    /// prediction, from one picture or from two. It takes 40 % more time than `Fast`, and about 5 % fewer bytes.
     #[default]
     Normal,
 }

@@ -146,8 +146,13 @@ impl SinglePass {
         self.before.clear();
     }
 
-    /// Fills in `field` and returns its bytes, in the memory of `bytes`. If they are more than `most_bytes`, a bit is
-    /// worth more in the next frame.
+    /// The side information after the last field.
+    pub(super) const fn side_info(&self) -> &SideInfo {
+        &self.side_info
+    }
+
+    /// Fills in `field`, and returns its bytes, in the memory of `bytes`, and what a bit was worth. If there are more
+    /// bytes than `most_bytes`, a bit is worth more in the next frame.
     pub(super) fn choose(
         &mut self,
         inputs: Inputs<'_>,
@@ -155,7 +160,7 @@ impl SinglePass {
         most_bytes: usize,
         field: &mut Field,
         bytes: Vec<u8>,
-    ) -> Vec<u8> {
+    ) -> (Vec<u8>, u32) {
         let Self { side_info, prices, worth, before, rows, above } = self;
         if before.len() != field.blocks.len() {
             before.clear();
@@ -188,7 +193,7 @@ impl SinglePass {
         } else if bytes.len() < most_bytes * LOWER_BELOW[0] / LOWER_BELOW[1] {
             *worth = (*worth * LOWER_RATIO[0] / LOWER_RATIO[1]).max(WORTH_UNIT);
         }
-        bytes
+        (bytes, lambda)
     }
 }
 
