@@ -10,11 +10,11 @@ pub enum Stage {
     CoarseSearch,
     /// Encoder: interpolates the references for its search.
     Quarters,
-    /// Encoder: vectors of every block.
+    /// Encoder: vectors of every block; in efforts other than `normal` also the choice of its prediction, and its bytes.
     BlockSearch,
-    /// Encoder: the prediction of every block, and its bytes.
+    /// Encoder, effort `normal`: the choice of every block's prediction, and its bytes.
     Modes,
-    /// Encoder, effort `normal`: improves vectors by the error of overlapped prediction.
+    /// Encoder, efforts `normal` and `fast`: improves vectors by the error of overlapped prediction.
     Refine,
     /// Decoder: reads the motion.
     SideInfo,

@@ -61,6 +61,7 @@ fn moved(size: Size, format: Format, number: usize) -> Picture {
 #[test]
 fn a_thousand_frames_of_video_take_no_memory_after_the_first() {
     count_frames(Effort::Normal, 1000);
+    count_frames(Effort::Fast, 300);
     count_frames(Effort::Realtime, 300);
 }
 

@@ -9,7 +9,7 @@ const NORMAL_SAMPLES: f64 = 640.0 * 360.0 * 30.0;
 const FAST_SAMPLES: f64 = 1280.0 * 720.0 * 30.0;
 /// The efforts, from the cheapest on. The second number is the time of a frame over that of the effort before it, at
 /// most.
-const EFFORT_TIMES: [(Effort, f64); 3] = [(Effort::Realtime, 1.0), (Effort::Fast, 1.6), (Effort::Normal, 1.6)];
+const EFFORT_TIMES: [(Effort, f64); 3] = [(Effort::Realtime, 1.0), (Effort::Fast, 1.6), (Effort::Normal, 1.7)];
 /// The effort falls when frames take more than this part of their interval.
 const TOO_LONG: f64 = 0.8;
 /// It rises while frames would take no more than this part with the next effort.
@@ -165,10 +165,10 @@ mod tests {
     #[test]
     fn an_effort_that_takes_more_than_it_promised_is_tried_less_and_less() {
         let mut ladder = EffortLadder::new(FAST_SAMPLES, FRAMES_PER_SECOND);
-        // By realtime's time there is room for fast, but fast takes twice as long.
-        let changes = [60, 600].map(|seconds| run(&mut ladder, seconds, [15.0, 30.0, 60.0]));
-        assert!(changes[0] <= 8 && changes[1] <= 18, "{changes:?}");
-        assert_eq!(run(&mut ladder, 3, [15.0, 30.0, 60.0]), 0);
+        // By realtime's time there is room for fast, but fast takes nearly three times as long.
+        let changes = [60, 600].map(|seconds| run(&mut ladder, seconds, [11.0, 30.0, 60.0]));
+        assert!((3..=8).contains(&changes[0]) && (6..=18).contains(&changes[1]), "{changes:?}");
+        assert_eq!(run(&mut ladder, 3, [11.0, 30.0, 60.0]), 0);
     }
 
     #[test]

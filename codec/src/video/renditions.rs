@@ -1,8 +1,8 @@
 //! Encodes one video for receivers of very different rates, in several renditions, each for some of the receivers. The
 //! renditions of a stored video stay; those of a live one branch off and are removed as receivers spread.
 //!
-//! Each rendition is a prediction loop, a video like any other, with its own references and bitstream. The encoder
-//! searches vectors in the slowest rendition's references alone. The faster renditions choose among them by their own
+//! Each rendition is a prediction loop, a video like any other, with its own references and bitstream. Effort `normal`
+//! searches vectors in the slowest rendition's references alone; in the others a faster rendition's search begins there. The faster renditions choose among them by their own
 //! references. Where their choice agrees with the slowest one's, they try no other vector, but still search for a second
 //! one (`docs/experiments/several-loops.md`).
 

@@ -56,6 +56,8 @@ pub(crate) struct Choice {
 
 /// The pixels of a frame for each thread that copies it, at least.
 const MIN_PARALLEL_PIXELS: usize = 1 << 17;
+/// The most times that effort `fast` chooses again in a frame, with a bit worth more, because there are too many bytes.
+const MOST_REPEATS: usize = 4;
 
 impl Search {
     /// Begins with the luma of the next frame: 8-bit samples without padding. Returns whether the frame has nothing in
@@ -94,7 +96,8 @@ impl Choice {
     /// Returns the choice for a rendition that branches off here.
     pub(crate) fn branch(&self) -> Self {
         let quarters = Past { last: self.quarters.last.clone(), before: BySource::default() };
-        Self { quarters, continues: self.continues, least: self.least, ..Self::default() }
+        let single_pass = self.single_pass.branch();
+        Self { quarters, continues: self.continues, least: self.least, single_pass, ..Self::default() }
     }
 
     /// Fills in the motion of the frame that `search` began, and its bytes in `side`. `searched`: use the vectors that
@@ -127,7 +130,9 @@ impl Choice {
         let most_bytes = search_parameters.most_bytes;
         let bytes = std::mem::take(side);
         let is_normal = search_parameters.effort == Effort::Normal;
+        let repeats = if search_parameters.effort == Effort::Fast { MOST_REPEATS } else { 0 };
         let (bytes, lambda) = if is_normal {
+            single_pass.begin_anew();
             if !searched {
                 found.clear();
                 found.resize(field.blocks.len(), MotionCandidate::default());
@@ -140,7 +145,13 @@ impl Choice {
             chosen
         } else {
             let inputs = single_pass::Inputs { lambda: search_parameters.lambda, blocks, quarters: last, rough, first };
-            let chosen = single_pass.choose(inputs, threads, most_bytes, field, bytes);
+            let mut chosen = single_pass.choose(inputs, threads, most_bytes, field, bytes);
+            for _ in 0..repeats {
+                if chosen.0.len() <= most_bytes {
+                    break;
+                }
+                chosen = single_pass.choose(inputs, threads, most_bytes, field, chosen.0);
+            }
             threads.end(Stage::BlockSearch);
             chosen
         };

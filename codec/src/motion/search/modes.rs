@@ -17,7 +17,7 @@ const BLOCK_PIXELS: u32 = 256;
 const _: () = assert!(BLOCK_PIXELS as usize == BLOCK_SIDE * BLOCK_SIDE);
 
 /// How much nearer to a block a constant must be than a vector: twelve steps a sample. With a constant the block loses
-/// what residuals brought to the references since long, and later frames have to code it anew.
+/// what residuals of many frames brought to the references, and later frames have to code it anew.
 pub(super) const CONSTANT_LOSS: u32 = 12 * BLOCK_PIXELS;
 /// The most times that the worth of a bit is raised in a frame.
 const MOST_RAISES: usize = 8;

@@ -1,4 +1,5 @@
-//! Refines the choice by the error of overlapped prediction: each block tries the vectors of its neighbours.
+//! Refines the choice by the error of overlapped prediction: each block tries the vectors of its neighbours, and pairs
+//! of vectors. In effort `fast` it tries one pair alone.
 //!
 //! The error is measured by its Hadamard transform (Pratt, Kane, Andrews, "Hadamard transform image coding", 1969), as
 //! in encoders of H.264: the sum of absolute transformed differences, SATD (Lim, Sullivan, Wiegand, "Text description
@@ -263,7 +264,8 @@ fn pairs(
     let found = second.find(&inputs.blocks.square(corner));
     let mut all = [[first, found]; MAX_PAIRS];
     let mut count = 1;
-    // The search began with the prediction. Pairs of neighbours gain too little in a further rendition.
+    // The search began with the prediction. In a further rendition, and in effort `fast`, pairs of neighbours gain too
+    // little.
     if inputs.first.is_some() || inputs.found.is_none() {
         return (all, count);
     }

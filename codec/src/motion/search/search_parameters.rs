@@ -22,11 +22,11 @@ pub(crate) struct SearchParameters {
 pub enum Effort {
     /// Searches and decides each block at once, and stops where it is predicted well.
     Realtime,
-    /// Then predicts blocks from two pictures where the error of overlapped prediction is smaller. It takes half as much
-    /// time again, and about 6 % fewer bytes at equal quality.
+    /// Searches as `Realtime` does, and then predicts blocks from two pictures where the error of overlapped prediction
+    /// is smaller. It needs half as much time again, and about 6 % fewer bytes at equal quality.
     Fast,
     /// Searches each block on its own, chooses among what was found, and then searches again by the error of overlapped
-    /// prediction, from one picture or from two. It takes 40 % more time than `Fast`, and about 5 % fewer bytes.
+    /// prediction, from one picture or from two. It needs 40 % more time than `Fast`, and about 5 % fewer bytes.
     #[default]
     Normal,
 }

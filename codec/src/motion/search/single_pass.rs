@@ -1,4 +1,4 @@
-//! The choice of motion in real time: each block is searched and decided at once, in one pass over the frame.
+//! The choice of motion in efforts `realtime` and `fast`: each block is searched and decided at once, in one pass over the frame.
 //!
 //! The search begins with the vectors of neighbours and of the last frame and stops as soon as a block is predicted
 //! well (as P-skip of encoders of H.264, and the "early termination" of Tourapis, "Enhanced predictive zonal search for
@@ -29,7 +29,7 @@ use crate::simd::with_instructions;
 const ENOUGH_BITS: u32 = 45;
 /// One whose difference is worth no more bits than this is not split.
 const SPLIT_BITS: u32 = 100;
-/// The most vectors that a block tries.
+/// The most vectors of a block whose differences are kept for its partitions.
 const MAX_TRIED: usize = 40;
 /// The most steps of a descent by whole samples.
 const MAX_STEPS: usize = 8;
@@ -141,6 +141,11 @@ pub(super) struct Inputs<'a> {
 }
 
 impl SinglePass {
+    /// Returns the choice for a rendition that branches off here.
+    pub(super) fn branch(&self) -> Self {
+        Self { worth: self.worth, ..Self::default() }
+    }
+
     /// Forgets the last frame.
     pub(super) fn begin_anew(&mut self) {
         self.before.clear();
@@ -279,8 +284,9 @@ impl Row<'_> {
         }
         match first.map(|first| first.blocks[number]) {
             Some(Block::Moved(vectors)) => trial.consider_starts(&vectors),
+            Some(Block::Bipredicted([vector, _])) => trial.consider_starts(&[vector]),
             // A constant costs few bits, which says nothing of where a faster rendition finds the block.
-            Some(_) | None => {
+            Some(Block::Constant(_)) | None => {
                 trial.consider_starts(&[self.before[number], rough[number].vector]);
                 trial.descend_whole();
             }
