@@ -95,7 +95,7 @@ impl FromStr for Bitrates {
 pub(super) fn effort() -> impl TypedValueParser<Value = Effort> {
     let realtime =
         PossibleValue::new("realtime").help("Needs the least time; `send` uses it above 1280x720 at 30 frames/s");
-    let fast = PossibleValue::new("fast").help("50 % more time, 6 % fewer bytes; `send` uses it above 640x360 at 30");
+    let fast = PossibleValue::new("fast").help("Needs 6 % fewer bytes; `send` uses it above 640x360 at 30 frames/s");
     let help = "Needs about 40 % more time than fast, and about 5 % fewer bytes at equal quality";
     let names = PossibleValuesParser::new([realtime, fast, PossibleValue::new("normal").help(help)]);
     names.map(|name| match name.as_str() {

@@ -2,9 +2,10 @@
 //! renditions of a stored video stay; those of a live one branch off and are removed as receivers spread.
 //!
 //! Each rendition is a prediction loop, a video like any other, with its own references and bitstream. Effort `normal`
-//! searches vectors in the slowest rendition's references alone; in the others a faster rendition's search begins there. The faster renditions choose among them by their own
-//! references. Where their choice agrees with the slowest one's, they try no other vector, but still search for a second
-//! one (`docs/experiments/several-loops.md`).
+//! searches vectors in the slowest rendition's references alone, and the faster renditions choose among them by their own
+//! references. In the other efforts a faster rendition searches too, but begins with the slowest one's choice. Where a
+//! rendition's choice agrees with the slowest one's, it tries no other vector, but still searches for a second one
+//! (`docs/experiments/several-loops.md`).
 
 use std::sync::Arc;
 

@@ -127,11 +127,9 @@ impl Choice {
         let continues = std::mem::replace(continues, true);
         let Search { rough, blocks, found, chosen, .. } = search;
         let first = searched.then_some(&*chosen);
-        let most_bytes = search_parameters.most_bytes;
+        let SearchParameters { lambda, most_bytes, effort, .. } = *search_parameters;
         let bytes = std::mem::take(side);
-        let is_normal = search_parameters.effort == Effort::Normal;
-        let repeats = if search_parameters.effort == Effort::Fast { MOST_REPEATS } else { 0 };
-        let (bytes, lambda) = if is_normal {
+        let (bytes, lambda, side_info, found) = if effort == Effort::Normal {
             single_pass.begin_anew();
             if !searched {
                 found.clear();
@@ -140,27 +138,20 @@ impl Choice {
             }
             threads.end(Stage::BlockSearch);
             let inputs = modes::Inputs { blocks, quarters: last, found };
-            let chosen = modes.choose_within(most_bytes, (search_parameters.lambda, least), inputs, field, bytes);
+            let (bytes, lambda) = modes.choose_within(most_bytes, (lambda, least), inputs, field, bytes);
             threads.end(Stage::Modes);
-            chosen
+            (bytes, lambda, modes.side_info(), Some(&**found))
         } else {
-            let inputs = single_pass::Inputs { lambda: search_parameters.lambda, blocks, quarters: last, rough, first };
-            let mut chosen = single_pass.choose(inputs, threads, most_bytes, field, bytes);
-            for _ in 0..repeats {
-                if chosen.0.len() <= most_bytes {
-                    break;
-                }
-                chosen = single_pass.choose(inputs, threads, most_bytes, field, chosen.0);
-            }
+            let inputs = single_pass::Inputs { lambda, blocks, quarters: last, rough, first };
+            let most_repeats = if effort == Effort::Fast { MOST_REPEATS } else { 0 };
+            let (bytes, lambda) = single_pass.choose_within((most_bytes, most_repeats), inputs, threads, field, bytes);
             threads.end(Stage::BlockSearch);
-            chosen
+            (bytes, lambda, single_pass.side_info(), None)
         };
-        *side = if search_parameters.effort == Effort::Realtime {
+        *side = if effort == Effort::Realtime {
             bytes
         } else {
             field.bipredicts = continues;
-            let found = is_normal.then_some(&**found);
-            let side_info = if is_normal { modes.side_info() } else { single_pass.side_info() };
             let inputs = Inputs { lambda, blocks, planes, quarters, found, side_info, first };
             overlapped.refine(inputs, threads, field, bytes)
         };
@@ -177,10 +168,11 @@ mod tests {
     use crate::motion::field::{BLOCK_SIDE, Block, Turn};
     use crate::motion::vector::Vector;
 
-    /// The first block of the frame has one level, the others are as the reference, whose samples are all 128.
+    /// Returns the choice for the first block, whose samples all have this level. Those of the other blocks are 128, as
+    /// all of the references are.
     fn first_block(level: u8, effort: Effort) -> Block {
-        let side = 64;
         let size = Size::new(64, 64).expect("a valid size");
+        let side = size.width();
         let luma: Vec<u8> = (0..side * side)
             .map(|at| if at % side < BLOCK_SIDE && at / side < BLOCK_SIDE { level } else { 128 })
             .collect();

@@ -36,8 +36,9 @@ const MAX_STEPS: usize = 8;
 /// The blocks after which a row tells the row below how far it is.
 const STEP_BLOCKS: usize = 8;
 
-/// The worth of a bit is multiplied by the first factor after a frame whose side information had too many bytes, and by
-/// the second after one that had fewer than this part of them. It is this many times the smallest at most.
+/// The worth of a bit is multiplied by the first factor after a choice whose side information had too many bytes, and by
+/// the second after one that had fewer than this part of them. It is [`Inputs::lambda`] at least, and this many times
+/// that at most.
 const RAISE_RATIO: [u32; 2] = [5, 4];
 const LOWER_RATIO: [u32; 2] = [7, 8];
 const LOWER_BELOW: [usize; 2] = [4, 5];
@@ -52,7 +53,7 @@ pub(super) struct SinglePass {
     prices: Prices,
     /// How many times more a bit is worth than [`Inputs::lambda`], in 1/[`WORTH_UNIT`].
     worth: u32,
-    /// The vectors of the last frame's blocks.
+    /// The vectors of the blocks of the last choice: of the last frame, or of this one if it is chosen again.
     before: Vec<Vector>,
     rows: Vec<Progress>,
     /// For each row, the blocks above it, as far as it knows them.
@@ -156,9 +157,30 @@ impl SinglePass {
         &self.side_info
     }
 
+    /// Fills in `field`, and returns its bytes, in the memory of `bytes`, and what a bit was worth. While there are more
+    /// bytes than `most_bytes`, it chooses again with a bit worth more, `most_repeats` times at most; after that a bit is
+    /// worth more in the next frame.
+    pub(super) fn choose_within(
+        &mut self,
+        (most_bytes, most_repeats): (usize, usize),
+        inputs: Inputs<'_>,
+        threads: &Threads,
+        field: &mut Field,
+        bytes: Vec<u8>,
+    ) -> (Vec<u8>, u32) {
+        let mut chosen = self.choose(inputs, threads, most_bytes, field, bytes);
+        for _ in 0..most_repeats {
+            if chosen.0.len() <= most_bytes {
+                break;
+            }
+            chosen = self.choose(inputs, threads, most_bytes, field, chosen.0);
+        }
+        chosen
+    }
+
     /// Fills in `field`, and returns its bytes, in the memory of `bytes`, and what a bit was worth. If there are more
-    /// bytes than `most_bytes`, a bit is worth more in the next frame.
-    pub(super) fn choose(
+    /// bytes than `most_bytes`, a bit is worth more in the next choice.
+    fn choose(
         &mut self,
         inputs: Inputs<'_>,
         threads: &Threads,
