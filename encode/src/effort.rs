@@ -18,6 +18,8 @@ const HAS_ROOM: f64 = 0.6;
 const MAX_INTERVALS: f64 = 2.0;
 /// Seconds over which encoding time is averaged, and for which an effort stays.
 const AVERAGING_SECONDS: f64 = 0.5;
+/// The first frames, which say nothing about later ones: the encoder gets its memory, and receivers join.
+const STARTING_FRAMES: usize = 3;
 /// Seconds with room before the effort rises. They double each time that it falls soon after it rose.
 const CALM_SECONDS: f64 = 5.0;
 const MAX_CALM_SECONDS: f64 = 80.0;
@@ -29,6 +31,8 @@ pub(crate) struct EffortLadder {
     /// The place in [`EFFORT_TIMES`].
     place: usize,
     is_pinned: bool,
+    /// How many of [`STARTING_FRAMES`] are left.
+    starting: usize,
     /// The recent mean encoding time of a frame, as a part of the frame interval.
     share: f64,
     /// Seconds since the effort changed.
@@ -55,6 +59,7 @@ impl EffortLadder {
             frames_a_second,
             place,
             is_pinned: false,
+            starting: STARTING_FRAMES,
             share: 0.0,
             age: 0.0,
             calm: 0.0,
@@ -76,6 +81,10 @@ impl EffortLadder {
     /// Notes that a frame took this many seconds, and returns whether the effort changes with the next one.
     pub(crate) fn handle_encoded(&mut self, seconds: f64) -> bool {
         if self.is_pinned {
+            return false;
+        }
+        if let Some(left) = self.starting.checked_sub(1) {
+            self.starting = left;
             return false;
         }
         let interval = 1.0 / self.frames_a_second;
@@ -160,6 +169,15 @@ mod tests {
         run(&mut ladder, 10, [8.0, 10.0, 15.0]);
         assert!(!ladder.handle_encoded(3.0));
         assert_eq!((run(&mut ladder, 10, [8.0, 10.0, 15.0]), ladder.effort()), (0, Effort::Normal));
+    }
+
+    #[test]
+    fn the_first_frames_change_nothing() {
+        let mut ladder = EffortLadder::new(FAST_SAMPLES, FRAMES_PER_SECOND);
+        for milliseconds in [160.0, 62.0, 49.0] {
+            assert!(!ladder.handle_encoded(milliseconds / 1000.0));
+        }
+        assert_eq!((run(&mut ladder, 10, [15.0, 23.0, 33.0]), ladder.effort()), (0, Effort::Fast));
     }
 
     #[test]
