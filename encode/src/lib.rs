@@ -34,6 +34,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod base_rate;
 mod demand_rate;
 mod effort;
 mod error;

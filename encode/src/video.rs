@@ -12,6 +12,7 @@ use nestcast_proto::{
     Rendition, SourceError, Video, Welcome,
 };
 
+use crate::base_rate::BaseRate;
 use crate::demand_rate::rate_of;
 use crate::effort::EffortLadder;
 use crate::error::PictureError;
@@ -19,14 +20,6 @@ use crate::format::{PictureFormat, Samples};
 use crate::random_access_budget::RandomAccessBudget;
 use crate::renditions::{Change, Receiver, RenditionLimit, Renditions, State, Switching};
 
-/// The part of the slowest receiver's rate for base layers. After the rate falls, lost base layers are sent again
-/// before all else; this part is small enough that they arrive soon.
-const BASE_SHARE: f64 = 0.4;
-/// A receiver with less than this part of the median rate does not slow the others: it gets random-access frames again
-/// and again.
-const HOPELESS_RATE_SHARE: f64 = 0.25;
-/// The most growth of the slowest rate from frame to frame: it falls at once, and rises fivefold in a second.
-const MAX_RATE_RISE: f64 = 1.05;
 /// The base layer of a random-access frame has what the slowest path carries in this many frame intervals, but at least
 /// [`MIN_RANDOM_ACCESS_BYTES`].
 const RANDOM_ACCESS_INTERVALS: f64 = 2.0;
@@ -34,9 +27,8 @@ const RANDOM_ACCESS_INTERVALS: f64 = 2.0;
 /// base layer that may be sent again.
 const SWITCH_INTERVALS: f64 = 0.75;
 const MAX_SWITCH_BYTES: usize = 65_536;
-/// Bits for each pixel before the first receiver connects, and the least in a second.
+/// Bits for each pixel before the first receiver connects.
 const BITS_PER_PIXEL: f64 = 0.1;
-const MIN_BITS_PER_SECOND: f64 = 8.0;
 /// The weight of a rate that only sets a bound.
 const NO_WEIGHT: f64 = 1e-9;
 
@@ -48,8 +40,8 @@ pub struct VideoEncoding {
     effort: EffortLadder,
     rate: FrameRate,
     renditions: Renditions,
-    /// The rate for which each rendition's base layers are made, in bits a second.
-    slowest: Vec<f64>,
+    /// The rate of each rendition's base layers.
+    bases: Vec<BaseRate>,
     /// The most bytes of a frame that a receiver in each rendition can use.
     useful: Vec<usize>,
     joins: RandomAccessBudget,
@@ -83,8 +75,8 @@ impl VideoEncoding {
         let rate = format.rate.most();
         let frames_a_second = rate.per_second();
         let samples = format.size.pixels() as f64 * frames_a_second;
-        let slowest = (samples * BITS_PER_PIXEL).max(MIN_BITS_PER_SECOND);
-        let population = population(&[slowest], slowest * BASE_SHARE);
+        let base = BaseRate::new(samples * BITS_PER_PIXEL);
+        let population = population(&[base.slowest()], base.bits());
         let settings = VideoSettings { size: format.size, rate, population, threads };
         let effort = EffortLadder::new(samples, frames_a_second);
         let encoder = VideoRenditions::new(&VideoModel::built_in(), settings, 1).expect("one rendition");
@@ -94,7 +86,7 @@ impl VideoEncoding {
             effort,
             rate,
             renditions: Renditions::new(limit, frames_a_second),
-            slowest: vec![slowest],
+            bases: vec![base],
             useful: vec![0],
             joins: RandomAccessBudget::default(),
             switch: None,
@@ -148,7 +140,7 @@ impl VideoEncoding {
         on_the_way: &[u64],
     ) -> Rendition {
         let State { number, follows, .. } = self.renditions.all()[at];
-        self.renditions.handle_base(at, coded.base, self.slowest[at] * BASE_SHARE);
+        self.renditions.handle_base(at, coded.base, self.bases[at].bits());
         let mut receivers = self.renditions.receivers(at);
         receivers.retain(|receiver| on_the_way.binary_search(receiver).is_err());
         Rendition { number, follows, receivers, frame: place.frame(coded, join) }
@@ -202,7 +194,7 @@ impl VideoEncoding {
             return None;
         }
         let most = usize::try_from(MAX_FRAME).unwrap_or(usize::MAX);
-        let carried = Bitrate::rounded(self.slowest[at] * RANDOM_ACCESS_INTERVALS);
+        let carried = Bitrate::rounded(self.bases[at].slowest() * RANDOM_ACCESS_INTERVALS);
         let base = carried.bytes_per_frame(self.rate).clamp(MIN_RANDOM_ACCESS_BYTES, most);
         // If a path carries more bytes in time, the base-layer reference of a new receiver is closer to the others'.
         let Coded { bytes, .. } = self.encoder.join(at, base.max(self.useful[at]))?;
@@ -221,11 +213,11 @@ impl VideoEncoding {
         for change in self.renditions.handle_frame(&known, &mut self.joins) {
             self.apply(change)?;
         }
-        for at in 0..self.slowest.len() {
+        for at in 0..self.bases.len() {
             let inside = self.renditions.receivers(at);
             let is_in = |(number, _): &&(u64, ReceiverDemand)| inside.binary_search(number).is_ok();
             let inside: Vec<_> = receivers.iter().filter(is_in).map(|(_, wanted)| wanted).collect();
-            let wanted = inside.iter().map(|wanted| wanted.useful_bytes).max().filter(|_| self.slowest.len() > 1);
+            let wanted = inside.iter().map(|wanted| wanted.useful_bytes).max().filter(|_| self.bases.len() > 1);
             self.follow_rendition(at, &inside, wanted.map_or(useful, |wanted| wanted.min(useful)));
         }
         Ok(())
@@ -236,12 +228,12 @@ impl VideoEncoding {
             Change::Switch { from } => self.switch = Some(self.encoder.switch_from(from)?),
             Change::Branch { from } => {
                 self.encoder.branch(from)?;
-                self.slowest.push(f64::INFINITY);
+                self.bases.push(self.bases[from].branch());
                 self.useful.push(self.useful[from]);
             }
             Change::Remove { at } => {
                 self.encoder.remove(at);
-                self.slowest.remove(at);
+                self.bases.remove(at);
                 self.useful.remove(at);
             }
         }
@@ -253,14 +245,10 @@ impl VideoEncoding {
         let most = most_bits(self.rate);
         let rates: Vec<f64> = receivers.iter().map(|wanted| rate_of(wanted).min(most)).collect();
         let known = population(&rates, 0.0);
-        if let (Some(slowest), Some(median)) = (known.slowest(), known.median()) {
-            let [slowest, median] = [slowest, median].map(|rate| rate.bits() as f64);
-            self.slowest[at] = slowest
-                .max(median * HOPELESS_RATE_SHARE)
-                .min(self.slowest[at] * MAX_RATE_RISE)
-                .max(MIN_BITS_PER_SECOND);
-        }
-        let rates = population(&rates, self.slowest[at] * BASE_SHARE);
+        let ends = known.slowest().zip(known.median());
+        let ends = ends.map(|(slowest, median)| [slowest, median].map(|rate| rate.bits() as f64));
+        self.bases[at].handle_frame(ends, 1.0 / self.rate.per_second());
+        let rates = population(&rates, self.bases[at].bits());
         self.useful[at] = usize::try_from(useful).unwrap_or(usize::MAX);
         self.encoder.set_population(at, rates, self.useful[at]);
     }
@@ -501,7 +489,7 @@ mod tests {
         (0..30).for_each(|_| drop(encode(&mut encoding, size, 0, &demand)));
         entry.request_random_access(None);
         let join = encode(&mut encoding, size, 0, &demand).frame.join.expect("it asked for one");
-        assert_eq!(join.base, join.bytes.len());
+        assert_eq!(join.base, join.bytes.len().min(MIN_RANDOM_ACCESS_BYTES));
         assert!((MIN_RANDOM_ACCESS_BYTES / 2..=MIN_RANDOM_ACCESS_BYTES).contains(&join.base), "{} bytes", join.base);
     }
 
