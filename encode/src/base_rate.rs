@@ -43,10 +43,8 @@ impl BaseRate {
     /// `interval`: the seconds since the frame before.
     pub(crate) fn handle_frame(&mut self, receivers: Option<[f64; 2]>, interval: f64) {
         if let Some([slowest, median]) = receivers {
-            self.slowest = slowest
-                .max(median * HOPELESS_RATE_SHARE)
-                .min(self.slowest * MAX_RATE_RISE)
-                .max(MIN_BITS_PER_SECOND);
+            self.slowest =
+                slowest.max(median * HOPELESS_RATE_SHARE).min(self.slowest * MAX_RATE_RISE).max(MIN_BITS_PER_SECOND);
         }
         let risen = self.lasting * LASTING_RATE_RISE.powf(interval);
         self.lasting = risen.max(least_lasting(self.slowest)).min(self.slowest);
