@@ -128,6 +128,20 @@ fn a_fall_to_a_tenth_loses_no_base() {
 }
 
 #[test]
+fn a_fall_to_a_quarter_stops_the_picture_for_less_than_four_frame_intervals() {
+    for rtt in [10, 50, 100] {
+        for moment in 0..4 {
+            let fall = 4000 + 37 * moment;
+            let link = Link::varying(vec![(ms(0), 1_000_000), (ms(fall), 250_000)]).with_rtt(ms(rtt));
+            let watchers = watch(&link, ms(6000), &[(ms(0), None)]);
+            assert_whole(&watchers[0], &format!("to a quarter after {fall} ms, {rtt} ms"));
+            let gap = watchers[0].longest_gap();
+            assert!(gap < ms(133), "{rtt} ms: {gap:?}");
+        }
+    }
+}
+
+#[test]
 fn with_one_packet_in_a_hundred_lost_every_frame_is_decoded() {
     let link = Link::constant(1_000_000).with_rtt(ms(50)).with_loss(10_000, 1);
     let watchers = watch(&link, ms(6000), &[(ms(0), None)]);
