@@ -25,35 +25,48 @@ const MIN_BITS_PER_SECOND: f64 = 8.0;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BaseRate {
     slowest: f64,
+    /// The number of the slowest receiver, if there was one.
+    receiver: Option<u64>,
     bits: f64,
+}
+
+/// The rates of a rendition's receivers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rates {
+    pub(crate) slowest: f64,
+    pub(crate) median: f64,
+    /// The number of the slowest receiver.
+    pub(crate) receiver: u64,
 }
 
 impl BaseRate {
     /// Begins with this rate of the slowest receiver.
     pub(crate) fn new(slowest: f64) -> Self {
         let slowest = slowest.max(MIN_BITS_PER_SECOND);
-        Self { slowest, bits: slowest * BASE_SHARE }
+        Self { slowest, receiver: None, bits: slowest * BASE_SHARE }
     }
 
     /// Returns the rate for a rendition that branches off here, whose slowest receiver is not known yet.
     pub(crate) const fn branch(self) -> Self {
-        Self { slowest: f64::INFINITY, ..self }
+        Self { slowest: f64::INFINITY, receiver: None, ..self }
     }
 
-    /// Notes the rates of the slowest receiver and of the median one for the next frame, if there are receivers.
-    /// `interval`: the seconds since the frame before.
-    pub(crate) fn handle_frame(&mut self, receivers: Option<[f64; 2]>, interval: f64) {
-        let before = self.slowest;
-        if let Some([slowest, median]) = receivers {
+    /// Notes the receivers' rates for the next frame, if there are receivers. `interval`: the seconds since the frame
+    /// before.
+    pub(crate) fn handle_frame(&mut self, rates: Option<Rates>, interval: f64) {
+        let before = *self;
+        if let Some(Rates { slowest, median, receiver }) = rates {
             let counts = slowest.max(median * HOPELESS_RATE_SHARE);
-            self.slowest = counts.min(before * MAX_RATE_RISE).max(MIN_BITS_PER_SECOND);
+            self.slowest = counts.min(before.slowest * MAX_RATE_RISE).max(MIN_BITS_PER_SECOND);
+            self.receiver = Some(receiver);
         }
-        let Self { slowest, bits } = *self;
+        let Self { slowest, receiver, bits } = *self;
         let usual = slowest * BASE_SHARE;
         self.bits = if bits > slowest * FALLEN_BASE_SHARE {
-            // The larger those on the way are, the longer they hold up the next ones.
-            let excess = (bits / before / BASE_SHARE).max(1.0);
-            usual / (excess * excess)
+            // The larger those on the way are, the longer they hold up the next ones. On the way to a receiver that has
+            // just come there are none.
+            let excess = if receiver == before.receiver { bits / before.slowest / BASE_SHARE } else { 1.0 };
+            usual / (excess * excess).max(1.0)
         } else if bits < usual {
             (bits * MAX_RATE_RISE).min(usual)
         } else {
@@ -80,7 +93,8 @@ mod tests {
 
     /// Lets the slowest receiver have this rate for some frames, and returns the part of it that base layers have.
     fn share_after(base: &mut BaseRate, frames: u32, rate: f64) -> f64 {
-        (0..frames).for_each(|_| base.handle_frame(Some([rate, rate]), INTERVAL));
+        let rates = Rates { slowest: rate, median: rate, receiver: 7 };
+        (0..frames).for_each(|_| base.handle_frame(Some(rates), INTERVAL));
         base.bits() / rate
     }
 
@@ -111,6 +125,14 @@ mod tests {
     }
 
     #[test]
+    fn a_slow_receiver_that_comes_is_no_fall() {
+        let mut base = BaseRate::new(1e6);
+        share_after(&mut base, 300, 1e6);
+        base.handle_frame(Some(Rates { slowest: 0.3e6, median: 1e6, receiver: 8 }), INTERVAL);
+        assert!((base.bits() - 0.4 * 0.3e6).abs() < 1.0, "{base:?}");
+    }
+
+    #[test]
     fn bases_stay_low_where_the_rate_comes_and_goes() {
         let mut base = BaseRate::new(1e6);
         for _ in 0..5 {
@@ -124,7 +146,7 @@ mod tests {
     fn a_receiver_far_slower_than_the_median_does_not_slow_the_others() {
         let mut base = BaseRate::new(1e6);
         for _ in 0..300 {
-            base.handle_frame(Some([0.05e6, 1e6]), INTERVAL);
+            base.handle_frame(Some(Rates { slowest: 0.05e6, median: 1e6, receiver: 7 }), INTERVAL);
         }
         assert!((base.slowest() - 0.25e6).abs() < 1.0 && (base.bits() - 0.75 * 0.25e6).abs() < 1.0);
     }
@@ -135,7 +157,7 @@ mod tests {
         share_after(&mut base, 300, 1e6);
         for (slowest, bits) in [(0.1e6, 0.04e6), (1e6, 0.75e6)] {
             let mut branch = base.branch();
-            branch.handle_frame(Some([slowest, slowest]), INTERVAL);
+            share_after(&mut branch, 1, slowest);
             assert!((branch.slowest() - slowest).abs() < 1.0 && (branch.bits() - bits).abs() < 1.0, "{branch:?}");
         }
         let mut faster = base.branch();

@@ -12,7 +12,7 @@ use nestcast_proto::{
     Rendition, SourceError, Video, Welcome,
 };
 
-use crate::base_rate::BaseRate;
+use crate::base_rate::{BaseRate, Rates};
 use crate::demand_rate::rate_of;
 use crate::effort::EffortLadder;
 use crate::error::PictureError;
@@ -216,8 +216,8 @@ impl VideoEncoding {
         for at in 0..self.bases.len() {
             let inside = self.renditions.receivers(at);
             let is_in = |(number, _): &&(u64, ReceiverDemand)| inside.binary_search(number).is_ok();
-            let inside: Vec<_> = receivers.iter().filter(is_in).map(|(_, wanted)| wanted).collect();
-            let wanted = inside.iter().map(|wanted| wanted.useful_bytes).max().filter(|_| self.bases.len() > 1);
+            let inside: Vec<_> = receivers.iter().filter(is_in).collect();
+            let wanted = inside.iter().map(|(_, wanted)| wanted.useful_bytes).max().filter(|_| self.bases.len() > 1);
             self.follow_rendition(at, &inside, wanted.map_or(useful, |wanted| wanted.min(useful)));
         }
         Ok(())
@@ -241,13 +241,17 @@ impl VideoEncoding {
     }
 
     /// Adapts the rendition at this place to these receivers, which can use `useful` bytes of a frame.
-    fn follow_rendition(&mut self, at: usize, receivers: &[&ReceiverDemand], useful: u64) {
+    fn follow_rendition(&mut self, at: usize, receivers: &[&(u64, ReceiverDemand)], useful: u64) {
         let most = most_bits(self.rate);
-        let rates: Vec<f64> = receivers.iter().map(|wanted| rate_of(wanted).min(most)).collect();
+        let rates: Vec<f64> = receivers.iter().map(|(_, wanted)| rate_of(wanted).min(most)).collect();
         let known = population(&rates, 0.0);
-        let ends = known.slowest().zip(known.median());
-        let ends = ends.map(|(slowest, median)| [slowest, median].map(|rate| rate.bits() as f64));
-        self.bases[at].handle_frame(ends, 1.0 / self.rate.per_second());
+        let slowest = receivers.iter().zip(&rates).min_by(|(_, a), (_, b)| a.total_cmp(b));
+        let known = slowest.zip(known.median()).map(|(((receiver, _), slowest), median)| Rates {
+            slowest: *slowest,
+            median: median.bits() as f64,
+            receiver: *receiver,
+        });
+        self.bases[at].handle_frame(known, 1.0 / self.rate.per_second());
         let rates = population(&rates, self.bases[at].bits());
         self.useful[at] = usize::try_from(useful).unwrap_or(usize::MAX);
         self.encoder.set_population(at, rates, self.useful[at]);
