@@ -55,8 +55,13 @@ impl BaseRate {
     /// before.
     pub(crate) fn handle_frame(&mut self, rates: Option<Rates>, interval: f64) {
         let before = *self;
+        let mut most = LASTING_BASE_SHARE;
         if let Some(Rates { slowest, median, receiver }) = rates {
             let counts = slowest.max(median * HOPELESS_RATE_SHARE);
+            if slowest < counts {
+                // More would starve it sooner.
+                most = BASE_SHARE;
+            }
             self.slowest = counts.min(before.slowest * MAX_RATE_RISE).max(MIN_BITS_PER_SECOND);
             self.receiver = Some(receiver);
         }
@@ -70,7 +75,7 @@ impl BaseRate {
         } else if bits < usual {
             (bits * MAX_RATE_RISE).min(usual)
         } else {
-            (bits * LASTING_RATE_RISE.powf(interval)).min(slowest * LASTING_BASE_SHARE)
+            (bits * LASTING_RATE_RISE.powf(interval)).min(slowest * most)
         };
     }
 
@@ -148,7 +153,7 @@ mod tests {
         for _ in 0..300 {
             base.handle_frame(Some(Rates { slowest: 0.05e6, median: 1e6, receiver: 7 }), INTERVAL);
         }
-        assert!((base.slowest() - 0.25e6).abs() < 1.0 && (base.bits() - 0.75 * 0.25e6).abs() < 1.0);
+        assert!((base.slowest() - 0.25e6).abs() < 1.0 && (base.bits() - 0.4 * 0.25e6).abs() < 1.0);
     }
 
     #[test]
