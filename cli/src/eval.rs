@@ -53,7 +53,7 @@ fn pictures(options: &Eval, mut alone: Option<Input<'_>>) -> Result<()> {
     let ([mut rows, mut of_rivals], mut left_out) = ([Vec::new(), Vec::new()], Vec::new());
     for input in &inputs {
         let opened = alone.take().map_or_else(|| Input::open(input), Ok).map_err(anyhow::Error::from);
-        let image = image_name(input, &inputs);
+        let image = Input::distinct_name_of(input, &inputs);
         let max_pixels = options.common.max_pixels;
         match opened.and_then(|input| measure((&mut bench, &rivals), (input, image), max_pixels, &progress)) {
             Ok([measured, rival]) => (rows.extend(measured), of_rivals.extend(rival)).0,
@@ -70,13 +70,6 @@ fn pictures(options: &Eval, mut alone: Option<Input<'_>>) -> Result<()> {
     let (count, all) = (left_out.len(), inputs.len());
     ensure!(count == 0, "{count} of {all} pictures are not in the table: {}", left_out.join(", "));
     Ok(())
-}
-
-/// What the table calls a picture: its file's name, with its folders where another file has the same.
-fn image_name(path: &Path, all: &[&Path]) -> String {
-    let short = Input::short_name_of(path);
-    let alike = all.iter().filter(|other| Input::short_name_of(other) == short).count();
-    if alike > 1 { Input::name_of(path) } else { short }
 }
 
 /// Measures the picture of an input, which the table calls by this name: by nestcast, and by rivals.

@@ -122,6 +122,40 @@ fn a_receiver_that_waits_sees_the_next_broadcast() {
     assert!(bench.read("record.y4m").starts_with(b"YUV4MPEG2 W32 H24 F30:1 "));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_video_does_not_grow_while_its_receiver_waits_for_a_broadcast() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(20));
+    let mut sender = Sender::start(&bench, &["clip.y4m", "--repeat"]);
+    let mut receiver = Command::new(NESTCAST)
+        .args(sender.receive(&["-o", "record.y4m", "--json", "--wait"]))
+        .current_dir(bench.path(""))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut lines = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
+    assert!(lines.by_ref().any(|line| line.contains("\"event\":\"frame\"")), "a frame comes");
+    let end = |child: &Child| kill_process(Pid::from_child(child), Signal::TERM).expect("it runs");
+    end(&sender.child);
+    sender.wait();
+    let mut said = BufReader::new(receiver.stderr.take().expect("it is piped")).lines().map_while(Result::ok);
+    assert!(said.any(|line| line.contains("the broadcast ended; waiting for the next")));
+    // The first tells of what was on its way. A line comes each second, in which 30 pictures would be repeated.
+    let told = lines.by_ref().filter(|line| line.contains("\"event\":\"received\"")).take(4);
+    let repeated: Vec<u64> = told
+        .map(|line| {
+            serde_json::from_str::<serde_json::Value>(&line).expect("JSON")["repeated"].as_u64().expect("a count")
+        })
+        .collect();
+    assert_eq!(repeated[1], repeated[3], "{repeated:?}");
+    end(&receiver);
+    lines.for_each(drop);
+    assert!(receiver.wait().expect("it ends").success());
+}
+
 /// A receiver that waits, with what it prints.
 struct Waiting(Child, BufReader<ChildStderr>);
 

@@ -73,6 +73,7 @@ pub async fn receive<S: FrameSink>(
         };
         let ended = run(&config, url, sink, retry.attempt_time(), shutdown.as_mut()).await;
         let Some((error, handed_over)) = ended else { return Ok(()) };
+        sink.handle_disconnection();
         if config.wait && matches!(error, Error::Unauthorized) && current.may_change() {
             tracing::warn!("{error}; waiting for another token in its file");
             tokio::select! {

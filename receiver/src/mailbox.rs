@@ -74,6 +74,8 @@ pub(crate) struct Mail {
     pub(crate) sound_announced: Option<Sound>,
     pub(crate) welcome: Option<(Welcome, Answer<Readiness>)>,
     pub(crate) package: Option<(Bytes, Answer<()>)>,
+    /// Whether the connection that these frames came over ended, before anything that is announced.
+    pub(crate) disconnected: bool,
     /// Whether this is the last mail.
     pub(crate) last: bool,
 }
@@ -86,6 +88,7 @@ impl Mail {
             && self.sound.is_empty()
             && self.welcome.is_none()
             && self.package.is_none()
+            && !self.disconnected
     }
 }
 
@@ -97,6 +100,11 @@ impl Mailbox {
         state.connections += 1;
         state.past = add(state.past, state.current);
         (state.current, state.useful) = (ReceiveStats::default(), None);
+    }
+
+    /// Notes that the connection ended.
+    pub(crate) fn disconnected(&self) {
+        self.post(|state| state.mail.disconnected = true);
     }
 
     /// Announces a sender, and waits for the answer.

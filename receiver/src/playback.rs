@@ -23,6 +23,8 @@ pub(crate) struct Playback<'a, V> {
     playout: Playout,
     sound_mode: Option<SoundMode>,
     announced: Option<Announcement>,
+    /// Whether there is no connection: nothing stands in for frames that nobody sends.
+    is_disconnected: bool,
     /// The origin of the player's times.
     epoch: Instant,
     reported: Instant,
@@ -38,7 +40,18 @@ impl<'a, V: Viewer> Playback<'a, V> {
         playout.set_latency(latency);
         let (decoded, decoding) = (VecDeque::new(), Duration::ZERO);
         let sound_mode = viewer.sound_mode();
-        Self { viewer, mailbox, playout, sound_mode, announced: None, epoch: now, reported: now, decoded, decoding }
+        Self {
+            viewer,
+            mailbox,
+            playout,
+            sound_mode,
+            announced: None,
+            is_disconnected: false,
+            epoch: now,
+            reported: now,
+            decoded,
+            decoding,
+        }
     }
 
     /// Plays until the last mail has arrived or the viewer cannot continue.
@@ -60,9 +73,14 @@ impl<'a, V: Viewer> Playback<'a, V> {
                 self.report(&counts)?;
             }
             let now = self.epoch.elapsed();
-            let due = [self.playout.poll_timeout(), self.playout.poll_sound_timeout()].into_iter().flatten().min();
+            let due = [self.picture_timeout(), self.playout.poll_sound_timeout()].into_iter().flatten().min();
             patience = due.map_or(REPORT_INTERVAL, |due| due.saturating_sub(now));
         }
+    }
+
+    /// Returns when the next picture is due. Without a connection, only frames that arrived before its end are.
+    fn picture_timeout(&self) -> Option<Duration> {
+        if self.is_disconnected { self.playout.next_frame_at() } else { self.playout.poll_timeout() }
     }
 
     /// Shows the frames that wait for their moment.
@@ -86,8 +104,10 @@ impl<'a, V: Viewer> Playback<'a, V> {
             self.playout.handle_more(self.epoch.elapsed(), more)?;
         }
         self.present()?;
+        self.is_disconnected |= mail.disconnected;
         if let Some((welcome, answer)) = mail.welcome {
             self.show_rest()?;
+            self.is_disconnected = false;
             self.playout.handle_sound_end();
             self.play_sound()?;
             self.handle_welcome(&welcome, answer)?;
@@ -162,6 +182,9 @@ impl<'a, V: Viewer> Playback<'a, V> {
     /// Shows what the player returns, if anything.
     fn present(&mut self) -> Result<(), ViewError> {
         let start = Instant::now();
+        if self.is_disconnected && self.playout.next_frame_at().is_none_or(|at| at > self.epoch.elapsed()) {
+            return Ok(());
+        }
         let Some(present) = self.playout.handle_time(self.epoch.elapsed())? else {
             self.report_corrupt();
             return Ok(());

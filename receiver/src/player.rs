@@ -82,6 +82,10 @@ impl FrameSink for Player {
         self.mailbox.connected();
     }
 
+    fn handle_disconnection(&mut self) {
+        self.mailbox.disconnected();
+    }
+
     fn handle_clock(&mut self, now: Duration) {
         self.mailbox.set_ahead(sender_clock::ahead(now));
     }

@@ -64,7 +64,10 @@ async fn connections<S: FrameSink>(
                 Left::ForGood => return Ok(()),
                 Left::ToSeek => continue,
                 Left::Ended(Ended { error: Error::Closed(Code::Done), .. }) if !config.wait => return Ok(()),
-                Left::Ended(ended) => reception.handle_end(ended, sink),
+                Left::Ended(ended) => {
+                    sink.handle_disconnection();
+                    reception.handle_end(ended, sink)
+                }
             },
             Err(error) => (error, None),
         };

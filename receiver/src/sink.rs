@@ -28,6 +28,9 @@ pub trait FrameSink: Send {
     /// Notes a new connection, the first or another: later calls belong to it.
     fn handle_connection(&mut self) {}
 
+    /// Notes that the connection ended and that the receiver may connect again: until then there is no broadcast.
+    fn handle_disconnection(&mut self) {}
+
     /// Sets the sender's clock: `now` is its time since 1970, accurate to half of the path's round trip. Called once on
     /// each connection, before the welcome. Frames state their capture times by that clock.
     fn handle_clock(&mut self, now: Duration) {

@@ -55,7 +55,7 @@ pub struct Totals {
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ReceiveStats { shown, bytes, missing_bases, .. } = self.received;
-        let PlayStats { shown: pictures, corrupt, concealed, late, unevenness, .. } = self.played;
+        let PlayStats { shown: pictures, corrupt, concealed, repeated, late, unevenness, .. } = self.played;
         let skipped = shown.saturating_sub(pictures + corrupt);
         let s = if pictures == 1 { "" } else { "s" };
         write!(
@@ -64,6 +64,9 @@ impl fmt::Display for Totals {
         )?;
         if concealed > 0 {
             write!(f, ", {concealed} concealed while they were missing")?;
+        }
+        if repeated > 0 {
+            write!(f, ", the picture before repeated {repeated} times")?;
         }
         if late > 0 {
             write!(f, ", {late} shown late")?;
@@ -122,7 +125,8 @@ pub trait Viewer: Send + 'static {
         Ok(())
     }
 
-    /// Shows the last picture again, because no frame arrived in a frame's time and nothing moves.
+    /// Shows the last picture again, because no frame arrived in a frame's time and nothing moves. It is not called while
+    /// there is no connection.
     ///
     /// # Errors
     /// If it cannot be shown.

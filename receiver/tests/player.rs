@@ -115,6 +115,25 @@ async fn frames_that_do_not_come_are_concealed_and_then_the_picture_is_held() {
 }
 
 #[tokio::test]
+async fn nothing_is_shown_while_there_is_no_connection() {
+    let (tell, told) = channel();
+    let mut player = Player::start(Teller(tell));
+    for _ in 0..2 {
+        player.handle_connection();
+        assert_eq!(player.handle_welcome(&welcome()).await.expect("it runs"), Readiness::Ready);
+        for frame in frames(8) {
+            player.handle_frame(frame, ReceiveStats::default()).expect("it takes all");
+        }
+        while told.recv_timeout(PATIENCE).expect("the next connection shows pictures again") != "held" {}
+        player.handle_disconnection();
+        // What was on its way is shown still. Without an end, a picture would be held each 33 ms.
+        let shown = (0..1000).take_while(|_| told.recv_timeout(Duration::from_millis(500)).is_ok());
+        assert!(shown.count() < 1000, "a picture is held without a connection");
+    }
+    player.finish().await.expect("nothing is wrong");
+}
+
+#[tokio::test]
 async fn frames_that_cannot_be_decoded_are_not_looked_at_for_ever() {
     let pictures = Welcome { model: [0; 6], video: None, ..welcome() };
     for welcome in [pictures, welcome()] {

@@ -13,7 +13,7 @@ use nestcast_media::y4m::Note;
 use nestcast_media::{Input, is_standard};
 use nestcast_models::{KeptPackages, Package, Packages, Wanted};
 use nestcast_proto::Sound;
-use nestcast_receiver::{Announcement, Concealed, Decoding, Shown, SoundBlock, SoundMode, Totals, Viewer};
+use nestcast_receiver::{Announcement, Concealed, Decoding, PlayStats, Shown, SoundBlock, SoundMode, Totals, Viewer};
 
 use super::lines::Line;
 use super::process;
@@ -190,8 +190,7 @@ impl Viewer for Screen {
         let Some(repeated) = repeated else { return Ok(()) };
         let last = self.last.take();
         self.put(|frames| {
-            let before = last.as_ref().unwrap_or(shown.picture);
-            (0..repeated).try_for_each(|_| frames.hold(before))?;
+            frames.repeat(last.as_ref().unwrap_or(shown.picture), repeated)?;
             frames.put(shown.id, shown.picture)
         })?;
         if self.sound_mode() == Some(SoundMode::Recorded) {
@@ -205,7 +204,9 @@ impl Viewer for Screen {
     }
 
     fn conceal(&mut self, concealed: &Concealed<'_>) -> Result<()> {
-        self.hold(concealed.picture)?;
+        if self.sound_mode() != Some(SoundMode::Recorded) {
+            self.put(|frames| frames.substitute(concealed.picture))?;
+        }
         if let Some(lines) = self.lines {
             let (id, psnr_db) = (concealed.id, self.psnr(concealed.id, concealed.picture));
             lines.print(&Line::Concealed { id, psnr_db })?;
@@ -234,7 +235,9 @@ impl Viewer for Screen {
     }
 
     fn report(&mut self, totals: &Totals) -> Result<()> {
-        *self.totals.lock().unwrap_or_else(PoisonError::into_inner) = *totals;
+        let repeated = self.frames.as_ref().map_or(0, FrameWriter::repeated);
+        let played = PlayStats { repeated, ..totals.played };
+        *self.totals.lock().unwrap_or_else(PoisonError::into_inner) = Totals { played, ..*totals };
         self.speaker.as_mut().map_or(Ok(()), Speaker::flush)?;
         if let Some(lines) = self.lines {
             lines.print(&Line::Received(totals))?;

@@ -113,7 +113,7 @@ fn show(
             Some(frames) => frames,
             none => none.insert(place.begin(header.rate, header.display)?),
         };
-        (0..repeated).try_for_each(|_| frames.hold(last.as_ref().unwrap_or(&picture)))?;
+        frames.repeat(last.as_ref().unwrap_or(&picture), repeated)?;
         frames.put(shown.number, &picture)?;
         if track.is_some() {
             last = Some(picture.clone());

@@ -80,6 +80,14 @@ impl<'a> Input<'a> {
         name.map_or_else(|| Self::name_of(path), |name| name.to_string_lossy().into_owned())
     }
 
+    /// Returns the name of a file in lists, with its folders where another of the list has the same name without them.
+    #[must_use]
+    pub fn distinct_name_of(path: &Path, all: &[&Path]) -> String {
+        let short = Self::short_name_of(path);
+        let alike = all.iter().filter(|other| Self::short_name_of(other) == short).count();
+        if alike > 1 { Self::name_of(path) } else { short }
+    }
+
     /// Returns the path that was opened.
     #[must_use]
     pub const fn path(&self) -> &'a Path {

@@ -71,20 +71,27 @@ impl FramePlace {
     /// # Errors
     /// [`Error`] if the output cannot be written, or the folder is not empty.
     pub fn begin(&self, rate: FrameRate, display: Display) -> Result<FrameWriter, Error> {
-        Ok(FrameWriter(match self {
+        let kind = match self {
             Self::Video(output) => {
                 let mut video = Writer::new(output.begin()?, rate);
                 video.set_display(display);
                 Kind::Video(video)
             }
             Self::Folder(folder) => Kind::Folder(PictureFolder::begin(folder)?, display),
-        }))
+        };
+        Ok(FrameWriter { kind, is_standard: self.is_standard(), gap: None, repeated: 0 })
     }
 }
 
 /// Writes frames to their place.
 #[derive(Debug)]
-pub struct FrameWriter(Kind);
+pub struct FrameWriter {
+    kind: Kind,
+    is_standard: bool,
+    /// The picture to repeat if another follows, and for how many frames.
+    gap: Option<(Picture, u64)>,
+    repeated: u64,
+}
 
 #[derive(Debug)]
 enum Kind {
@@ -93,12 +100,13 @@ enum Kind {
 }
 
 impl FrameWriter {
-    /// Announces that frames of `size` and this rate follow.
+    /// Announces that frames of `size` and this rate follow, from a source that begins: no gap before them is filled.
     ///
     /// # Errors
     /// [`Error`] if the video has frames of another size or rate. A folder accepts all.
     pub fn expect(&mut self, size: Size, rate: FrameRate) -> Result<(), Error> {
-        match &mut self.0 {
+        self.gap = None;
+        match &mut self.kind {
             Kind::Video(video) => video.expect(size, rate).map_err(|error| video.get_ref().explain(error)),
             Kind::Folder(..) => Ok(()),
         }
@@ -107,38 +115,79 @@ impl FrameWriter {
     /// Returns whether a video has no frame yet.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        matches!(&self.0, Kind::Video(video) if video.is_empty())
+        matches!(&self.kind, Kind::Video(video) if video.is_empty())
     }
 
     /// Returns how many whole frames a video has; `None` for a folder.
     #[must_use]
     pub const fn frames(&self) -> Option<u64> {
-        match &self.0 {
+        match &self.kind {
             Kind::Video(video) => Some(video.pictures()),
             Kind::Folder(..) => None,
         }
     }
 
-    /// Writes the frame with this number.
+    /// Returns for how many frames a video has a picture again, because there was none.
+    #[must_use]
+    pub const fn repeated(&self) -> u64 {
+        self.repeated
+    }
+
+    /// Writes the frame with this number, after the gap before it.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn put(&mut self, number: u64, picture: &Picture) -> Result<(), Error> {
-        match &mut self.0 {
+        self.fill_gap()?;
+        self.write(number, picture)
+    }
+
+    fn write(&mut self, number: u64, picture: &Picture) -> Result<(), Error> {
+        match &mut self.kind {
             Kind::Video(video) => video.write(picture).map_err(|error| video.get_ref().explain(error)),
             Kind::Folder(folder, display) => folder.put_shown(number, picture, *display),
         }
     }
 
-    /// Repeats a picture for one frame: a video needs every frame, a folder does not.
+    /// Writes a picture in place of one frame, after the gap before it: a video needs every frame, a folder does not.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn substitute(&mut self, picture: &Picture) -> Result<(), Error> {
+        match self.kind {
+            Kind::Video(_) => self.put(0, picture),
+            Kind::Folder(..) => Ok(()),
+        }
+    }
+
+    /// Repeats a picture for `count` frames of a video.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn repeat(&mut self, picture: &Picture, count: u64) -> Result<(), Error> {
+        if matches!(self.kind, Kind::Video(_)) {
+            (0..count).try_for_each(|_| self.write(0, picture))?;
+            self.repeated += count;
+        }
+        Ok(())
+    }
+
+    /// Repeats a picture for a frame that does not come. On standard output it does so at once; in a file only if another
+    /// picture of this source follows, because otherwise the source has ended.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn hold(&mut self, picture: &Picture) -> Result<(), Error> {
-        match self.0 {
-            Kind::Video(_) => self.put(0, picture),
-            Kind::Folder(..) => Ok(()),
+        if self.is_standard {
+            return self.repeat(picture, 1);
         }
+        self.gap.get_or_insert_with(|| (picture.clone(), 0)).1 += 1;
+        Ok(())
+    }
+
+    fn fill_gap(&mut self) -> Result<(), Error> {
+        let gap = self.gap.take();
+        gap.map_or(Ok(()), |(picture, count)| self.repeat(&picture, count))
     }
 
     /// Ends the output. The file appears now, or replaces the old one. If a write failed, as on a full disk, the file
@@ -147,7 +196,7 @@ impl FrameWriter {
     /// # Errors
     /// [`Error`] if the system cannot write it to the disk.
     pub fn finish(self) -> Result<(), Error> {
-        match self.0 {
+        match self.kind {
             Kind::Video(video) => {
                 let whole = video.whole_bytes();
                 let mut pieces = video.into_inner();
@@ -162,6 +211,29 @@ impl FrameWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_has_a_gap_only_if_frames_of_its_source_follow() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.y4m");
+        let (size, rate) = (Size::new(2, 2).expect("a size"), FrameRate::new(30, 1).expect("a rate"));
+        let picture =
+            |sample| Picture::new(size, nestcast_codec::Channels::Grey, vec![sample; 4]).expect("all samples");
+        let place = FramePlace::new(&path, &[]).expect("a place");
+        let mut frames = place.begin(rate, Display::default()).expect("it is new");
+        frames.put(0, &picture(1)).expect("it is written");
+        (0..3).for_each(|_| frames.hold(&picture(2)).expect("it is written"));
+        frames.put(4, &picture(3)).expect("it is written");
+        (0..100).for_each(|_| frames.hold(&picture(4)).expect("it is written"));
+        frames.expect(size, rate).expect("as before");
+        frames.substitute(&picture(5)).expect("it is written");
+        (0..100).for_each(|_| frames.hold(&picture(6)).expect("it is written"));
+        assert_eq!((frames.frames(), frames.repeated()), (Some(6), 3));
+        frames.finish().expect("it is written");
+        let written = std::fs::read(&path).expect("a file");
+        let samples = written.split(|byte| *byte == b'\n').filter(|line| line.len() >= 4 && line[0] < 9);
+        assert_eq!(samples.map(|line| line[0]).collect::<Vec<_>>(), [1, 2, 2, 2, 3, 5]);
+    }
 
     #[test]
     fn a_name_says_whether_it_is_a_video_or_a_folder() {
