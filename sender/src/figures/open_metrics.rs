@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use nestcast_proto::BroadcastName;
+use nestcast_proto::{BroadcastName, Code};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeCounterValue, EncodeGaugeValue, MetricEncoder, NoLabelSet};
@@ -82,8 +82,8 @@ impl Collector for Figures {
         let help = "Peers that were turned away or closed, by why";
         let mut refusals = page.encode_descriptor("refusals", help, None, Counter)?;
         for it in &broadcasts {
-            for (code, count) in &it.figures.refusals {
-                put_counter(&mut refusals, &it.with("code", code), *count)?;
+            for (code, count) in all_refusals(&it.figures) {
+                put_counter(&mut refusals, &it.with("code", code), count)?;
             }
         }
         let mut gauge = page.encode_descriptor("receivers", "Receivers of now", None, Gauge)?;
@@ -116,6 +116,15 @@ impl Collector for Figures {
 fn broadcast((name, monitor): (&BroadcastName, &Monitor)) -> Broadcast {
     let label = (!name.is_empty()).then(|| ("broadcast", name.to_string()));
     Broadcast { figures: monitor.read(), label: label.into_iter().collect() }
+}
+
+/// Returns how many peers were refused for each reason, also for those that did not occur: `increase` of Prometheus
+/// misses the first of a counter that was not there before it.
+fn all_refusals(figures: &Statistics) -> BTreeMap<&'static str, u64> {
+    let codes = (1..).map(Code::from_number).take_while(|code| !matches!(code, Code::Other(_)));
+    let mut refusals: BTreeMap<_, _> = codes.map(|code| (code.name(), 0)).chain([("handshake", 0)]).collect();
+    refusals.extend(&figures.refusals);
+    refusals
 }
 
 fn put_counter<N: EncodeCounterValue>(counter: &mut MetricEncoder<'_>, labels: &Labels, value: N) -> fmt::Result {
@@ -235,6 +244,9 @@ mod tests {
             "nestcast_frames_total{broadcast=\"cam1\"} 0.0",
             "nestcast_receivers{broadcast=\"cam1\"} 0",
             "nestcast_refusals_total{code=\"full\"} 1",
+            "nestcast_refusals_total{code=\"token\"} 0",
+            "nestcast_refusals_total{code=\"handshake\"} 0",
+            "nestcast_refusals_total{broadcast=\"cam1\",code=\"no_broadcast\"} 0",
             "nestcast_receiver_delivery_rate_bits_per_second{receiver=\"192.0.2.1:4433\",name=\"ann\"} 5000.0",
             "nestcast_receiver_cut_reasons_total{receiver=\"192.0.2.1:4433\",name=\"ann\",reason=\"path_busy\"} 0",
             "nestcast_rendition_receivers{rendition=\"1\"} 1",
