@@ -77,7 +77,7 @@ fn a_broadcast_that_nobody_saw_says_how_to_begin_it_again() {
     let (_, notes) = bench.succeed(&["send", "clip.y4m", "--listen", "0.0.0.0:0"]);
     let lines: Vec<&str> = notes.lines().collect();
     assert!(lines[0].starts_with("nestcast: note: receive with: nestcast receive HOST:"), "{notes}");
-    assert!(lines[1].starts_with("nestcast: note: 1 frame encoded, 0 skipped"), "{notes}");
+    assert!(lines[1].starts_with("nestcast: note: 1 frame on air; 0 receivers served, 0 refused"), "{notes}");
     assert_eq!(lines[2..], ["nestcast: note: the source ended before anyone connected: --repeat starts it again"]);
     let (_, notes) = bench.succeed(&["send", "clip.y4m", "--listen", "127.0.0.1:0"]);
     assert!(notes.starts_with("nestcast: note: receive with: nestcast receive 127.0.0.1:"), "{notes}");

@@ -201,7 +201,7 @@ fn of_a_stored_video_that_breaks_off_the_whole_part_is_sent_and_a_note_says_so()
     bench.write("film.nst", &film[..film.len() - 30]);
     let (_, notes) = bench.succeed(&["send", "film.nst", "--listen", "127.0.0.1:0"]);
     assert!(notes.contains("note: film.nst: it breaks off: nestcast sends 9 frames; get the video again"), "{notes}");
-    assert!(notes.contains("9 frames encoded"), "{notes}");
+    assert!(notes.contains("note: 9 frames on air; 0 receivers served, 0 refused"), "{notes}");
     bench.write("empty.nst", &film[..26]);
     let said = bench.run(&["send", "empty.nst", "--listen", "127.0.0.1:0"], &[]);
     let said = String::from_utf8_lossy(&said.stderr).into_owned();

@@ -92,13 +92,11 @@ impl Sender {
     }
 }
 
-/// Returns how many frames a sender says that it encoded, with those that it skipped because the machine was busy.
+/// Returns how many frames a sender says were on air, with those that it skipped because the machine was busy.
 pub(crate) fn frames_due(said: &str) -> u64 {
-    let number_before = |text: &str| {
-        let before = said.split(text).next().and_then(|before| before.split_whitespace().last());
-        before.and_then(|number| number.parse::<u64>().ok()).expect("a summary")
-    };
-    number_before(" frames encoded, ") + number_before(" skipped because the encoder was busy")
+    let number_before = |text: &str| said.split_once(text)?.0.split_whitespace().last()?.parse::<u64>().ok();
+    let skipped = number_before(" skipped because the encoder was busy").unwrap_or_default();
+    number_before(" frames on air").expect("a summary") + skipped
 }
 
 impl Drop for Sender {

@@ -53,16 +53,15 @@ impl Statistics {
     }
 }
 
-/// One line: frames encoded, and receivers served.
+/// One line: frames on air, whether they were encoded for that or stored before, and receivers served.
 impl fmt::Display for Statistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self { frames, skipped, accepted, .. }, refused) = (self, self.refused());
-        let frames = counted(*frames, "frame");
-        let receivers = counted(*accepted, "receiver");
-        write!(
-            f,
-            "{frames} encoded, {skipped} skipped because the encoder was busy; {receivers} served, {refused} refused"
-        )
+        write!(f, "{} on air", counted(*frames, "frame"))?;
+        if *skipped > 0 {
+            write!(f, ", {skipped} skipped because the encoder was busy")?;
+        }
+        write!(f, "; {} served, {refused} refused", counted(*accepted, "receiver"))
     }
 }
 
