@@ -9,6 +9,7 @@ use nestcast_media::stored::Written;
 use serde::Serialize;
 
 use crate::metrics;
+use crate::rate_distortion::rounded;
 use crate::video::kbps;
 
 /// The names of an encoding's input and output.
@@ -94,11 +95,11 @@ impl EncodedPicture {
             bits: header.bits,
             alpha: header.alpha.is_some(),
             bytes,
-            bpp: metrics::bpp(bytes, header.size),
+            bpp: rounded(metrics::bpp(bytes, header.size), 6),
             model: model.to_owned(),
             model_id: header.model.to_string(),
             analysis,
-            encode_ms: took.as_secs_f64() * 1e3,
+            encode_ms: rounded(took.as_secs_f64() * 1e3, 3),
         }
     }
 }
@@ -116,13 +117,13 @@ impl EncodedVideo {
             bits: header.bits,
             frames,
             keys,
-            frames_per_second: header.rate.per_second(),
+            frames_per_second: rounded(header.rate.per_second(), 3),
             least_kbps,
             most_kbps,
             renditions: header.renditions.count(),
             bytes,
-            kbps: kbps(bytes, frames, header.rate),
-            encode_s: took.as_secs_f64(),
+            kbps: rounded(kbps(bytes, frames, header.rate), 2),
+            encode_s: rounded(took.as_secs_f64(), 6),
         }
     }
 }

@@ -102,6 +102,17 @@ impl Serialize for Totals {
     }
 }
 
+/// Returns the number nearest to the whole nanoseconds, so that its text is as short as theirs.
 fn milliseconds(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e3
+    duration.as_nanos() as f64 / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_has_no_digits_that_come_from_binary_fractions() {
+        assert_eq!(milliseconds(Duration::from_micros(211_300)).to_string(), "211.3");
+    }
 }

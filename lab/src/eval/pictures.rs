@@ -150,7 +150,7 @@ impl Bench {
                 |value: fn(&Row) -> Option<f64>| average(rows.iter().filter_map(|row| value(row))).unwrap_or(f64::NAN);
             Mean {
                 decoder: self.decoders[point / self.rates.len()].0,
-                budget_bpp: self.rates[point % self.rates.len()],
+                budget_bpp: rounded(self.rates[point % self.rates.len()], 6),
                 pictures: rows.len(),
                 bpp: mean(|row| Some(row.bpp)),
                 psnr_db: average(rows.iter().map(|row| row.psnr_db).filter(|db| db.is_finite())),
@@ -230,9 +230,10 @@ fn decode(decoder: &mut Decoder, prefix: &[u8]) -> Result<Picture> {
     Ok(decoder.render()?)
 }
 
+/// Returns the mean to six digits after the point, as many as a row of the table has at most.
 pub(super) fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.collect();
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    (!values.is_empty()).then(|| rounded(values.iter().sum::<f64>() / values.len() as f64, 6))
 }
 
 /// Formats a figure with `digits` digits after the point, `-` where it was not measured.
@@ -270,6 +271,12 @@ mod tests {
         assert!((means[1].psnr_db.expect("a mean") - (rows[1].psnr_db + rows[3].psnr_db) / 2.0).abs() < 1e-9);
         assert_eq!(bench.table(&means).lines().count(), 3 + 2);
         assert_eq!(csv(&rows).expect("a table").lines().count(), 1 + 4);
+    }
+
+    #[test]
+    fn a_mean_has_no_digits_that_come_from_binary_fractions() {
+        let mean = average([0.1, 0.2, 0.3].into_iter()).expect("three numbers");
+        assert_eq!(mean.to_string(), "0.2");
     }
 
     #[test]

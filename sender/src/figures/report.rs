@@ -88,6 +88,7 @@ impl Serialize for ReceiverStatistics {
     }
 }
 
+/// Returns the number nearest to the whole nanoseconds, so that its text is as short as theirs.
 fn milliseconds(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e3
+    duration.as_nanos() as f64 / 1e6
 }
