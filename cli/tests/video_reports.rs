@@ -25,8 +25,12 @@ fn inspect_tells_every_frame_and_how_near_it_is() {
     }
     let total = &lines[FRAMES + 1];
     assert_eq!((&total["event"], &total["frames"], &total["keys"]), (&"total".into(), &20.into(), &2.into()));
+    // Both are keys, and the frames after each last until 0.3 s later.
+    assert_eq!((&total["beginnings"], &total["longest_to_next_s"]), (&2.into(), &0.333.into()));
     let (text, _) = bench.succeed(&["inspect", "clip.nst"]);
-    assert!(text.contains("64x48 YCbCr 4:2:0") && text.lines().count() == FRAMES + 8, "{text}");
+    assert!(text.contains("64x48 YCbCr 4:2:0") && text.lines().count() == FRAMES + 9, "{text}");
+    let begins = "\n2 frames that a decoder can begin with, and at most 0.3 s from one to the next or to the end\n";
+    assert!(text.ends_with(begins), "{text}");
     assert!(
         text.contains("columns   bytes from the frame's begin to the end of side information, of the base-layer"),
         "{text}"

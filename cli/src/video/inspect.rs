@@ -30,12 +30,13 @@ pub(crate) fn run(options: &Inspect, input: Input<'_>) -> Result<()> {
         false => files::print_result(&line.to_string()),
     };
     print(&Line::of_header(&name, &header, video.reader().chosen(), comparison.is_some()))?;
-    let mut frames = Frames::default();
+    let mut frames = Frames::new(header.rate);
+    video.keep_random_access();
     let failed = |error| InputError::named(&name, Error::Io(error));
     while let Some(frame) = video.next().map_err(failed)? {
         let psnr = comparison.as_mut().map(|comparison| comparison.psnr(&frame.bytes)).transpose();
-        print(&frames.line(&frame, psnr.context("--original")?.flatten()))?;
+        print(&frames.line(&frame, video.take_random_access().is_some(), psnr.context("--original")?.flatten()))?;
     }
-    print(&frames.total(header.rate))?;
+    print(&frames.total())?;
     clip::end(&name, &video, frames.count())
 }

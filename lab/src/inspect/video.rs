@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 use std::io::Read;
+use std::time::Duration;
 
 use anyhow::Result;
 use nestcast_codec::{FrameRate, Matrix, Picture, Range, VideoDecoder, VideoHeader, VideoModel};
@@ -68,6 +69,10 @@ pub struct Frame {
 pub struct Total {
     frames: u64,
     keys: u64,
+    /// Frames that a decoder can begin with: keys, and frames that a random-access frame can stand for.
+    beginnings: u64,
+    /// The longest time from one of these to the next one, or to the end.
+    longest_to_next_s: f64,
     bytes: u64,
     kbps: f64,
     luma_db: Option<f64>,
@@ -99,22 +104,45 @@ impl Line {
 }
 
 /// Counts frames, and makes a line of each.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Frames {
+    rate: FrameRate,
     frames: u64,
     keys: u64,
+    beginnings: u64,
+    /// The time of the last frame that a decoder can begin with, and the longest time after one.
+    begun: Duration,
+    longest: Duration,
     bytes: u64,
     /// PSNR of luma of the compared frames.
     luma_db: Vec<f64>,
 }
 
 impl Frames {
-    /// Returns the line of the next frame; `psnr` is its comparison with the original, if any.
-    pub fn line(&mut self, frame: &StoredFrame, psnr: Option<YcbcrPsnr>) -> Line {
+    /// Takes the frames of a video of this rate.
+    #[must_use]
+    pub const fn new(rate: FrameRate) -> Self {
+        let (begun, longest) = (Duration::ZERO, Duration::ZERO);
+        Self { rate, frames: 0, keys: 0, beginnings: 0, begun, longest, bytes: 0, luma_db: Vec::new() }
+    }
+
+    /// Returns the line of the next frame. `has_random_access` says whether a random-access frame can stand for it; `psnr`
+    /// is its comparison with the original, if any.
+    pub fn line(&mut self, frame: &StoredFrame, has_random_access: bool, psnr: Option<YcbcrPsnr>) -> Line {
         let head = frame.head;
         let bytes = frame.bytes.len();
+        let is_key = head.is_some_and(|head| head.key);
+        let by_rate = Duration::from_secs_f64(frame.number as f64 / self.rate.per_second());
+        let time = frame.captured.map_or(by_rate, Duration::from_micros);
+        if self.beginnings > 0 {
+            self.longest = self.longest.max(time.saturating_sub(self.begun));
+        }
+        if is_key || has_random_access {
+            self.beginnings += 1;
+            self.begun = time;
+        }
         self.frames += 1;
-        self.keys += u64::from(head.is_some_and(|head| head.key));
+        self.keys += u64::from(is_key);
         self.bytes += bytes as u64;
         self.luma_db.extend(psnr.map(|psnr| psnr.luma));
         Line::Frame(Frame {
@@ -137,11 +165,12 @@ impl Frames {
 
     /// Returns the line of all frames together.
     #[must_use]
-    pub fn total(&self, rate: FrameRate) -> Line {
-        let Self { frames, keys, bytes, ref luma_db } = *self;
+    pub fn total(&self) -> Line {
+        let Self { rate, frames, keys, beginnings, longest, bytes, ref luma_db, .. } = *self;
         let mean = luma_db.iter().sum::<f64>() / luma_db.len() as f64;
         let luma_db = (!luma_db.is_empty()).then(|| rounded(mean, 3));
-        Line::Total(Total { frames, keys, bytes, kbps: rounded(kbps(bytes, frames, rate), 2), luma_db })
+        let (longest_to_next_s, kbps) = (rounded(longest.as_secs_f64(), 3), rounded(kbps(bytes, frames, rate), 2));
+        Line::Total(Total { frames, keys, beginnings, longest_to_next_s, bytes, kbps, luma_db })
     }
 }
 
@@ -232,9 +261,14 @@ impl Display for Frame {
 
 impl Display for Total {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Self { frames, keys, bytes, kbps, luma_db } = self;
-        let [s, of_keys] = [frames, keys].map(|count| if *count == 1 { "" } else { "s" });
+        let Self { frames, keys, beginnings, longest_to_next_s, bytes, kbps, luma_db } = self;
+        let [s, of_keys, begins] = [frames, keys, beginnings].map(|count| if *count == 1 { "" } else { "s" });
         let quality = luma_db.map_or_else(String::new, |db| format!(", mean {db:.2} dB of luma"));
-        writeln!(f, "\n{frames} frame{s}, {keys} of them key{of_keys}, {bytes} bytes, {kbps:.0} kbit/s{quality}")
+        writeln!(f, "\n{frames} frame{s}, {keys} of them key{of_keys}, {bytes} bytes, {kbps:.0} kbit/s{quality}")?;
+        writeln!(
+            f,
+            "{beginnings} frame{begins} that a decoder can begin with, and at most {longest_to_next_s:.1} s from one to the next \
+             or to the end"
+        )
     }
 }
