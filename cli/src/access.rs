@@ -1,12 +1,11 @@
 //! `nestcast key` and `nestcast token`: keys and signed tokens for `send --keys`.
 
-use std::fs;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
 use nestcast_media::Input;
-use nestcast_media::output::Output;
+use nestcast_media::output::{Output, write_secret};
 use nestcast_proto::{Bitrate, MAX_TOKEN};
 use nestcast_sender::{Audience, Claims, KeyError, SigningKey};
 
@@ -22,7 +21,7 @@ pub(crate) fn key(options: &Key) -> Result<()> {
     let old = options.keys.exists().then(|| text(&options.keys)).transpose()?;
     let (key, pem) = SigningKey::generate()?;
     let set = key.add_to(old.as_deref()).map_err(|error| unusable(&options.keys, error))?;
-    write_secret(&options.key, &pem)
+    write_secret(&options.key, pem.as_bytes())
         .with_context(|| format!("{} cannot be written: name a new file", options.key.display()))?;
     output.write(set.as_bytes())?;
     let (private, public) = (options.key.display(), options.keys.display());
@@ -54,13 +53,4 @@ fn text(path: &Path) -> Result<String> {
 
 fn unusable(path: &Path, error: KeyError) -> anyhow::Error {
     anyhow::Error::from(error).context(format!("{} cannot be used", path.display()))
-}
-
-/// Writes a new file that only its owner can read.
-fn write_secret(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    std::io::Write::write_all(&mut options.open(path)?, text.as_bytes())
 }

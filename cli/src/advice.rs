@@ -10,7 +10,7 @@ use nestcast_encode::PictureError;
 use nestcast_media::{Kind, Refusal, output, picture, stored, stream, y4m};
 use nestcast_proto::{Code, ReceiverEnd};
 
-use crate::args::Arguments;
+use crate::args::{Arguments, how_to_install};
 
 /// Formats an error in one line, with advice at its end.
 pub(crate) fn told(error: &anyhow::Error) -> String {
@@ -170,13 +170,16 @@ fn of_index(error: &nestcast_retrieval::Error) -> Option<&'static str> {
     })
 }
 
-/// Says which commands have an option that the given one lacks, in place of clap's guess. Also leaves out the tip to pass
-/// an unknown option as a value, because no value begins with two dashes.
-pub(crate) fn of_unknown_option(mut error: clap::Error) -> clap::Error {
-    let given = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(given)) if error.kind() == clap::error::ErrorKind::UnknownArgument => given.clone(),
+/// Says which commands have an option that the given one lacks, or how to install a program that has the option or the
+/// command, in place of clap's guess. Also leaves out the tip to pass an unknown option as a value, because no value
+/// begins with two dashes.
+pub(crate) fn of_unknown(mut error: clap::Error) -> clap::Error {
+    let context = match error.kind() {
+        clap::error::ErrorKind::UnknownArgument => ContextKind::InvalidArg,
+        clap::error::ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
         _ => return error,
     };
+    let Some(ContextValue::String(given)) = error.get(context).cloned() else { return error };
     let long = given.strip_prefix("--");
     let has =
         |command: &&clap::Command| long.is_some() && command.get_arguments().any(|option| option.get_long() == long);
@@ -188,10 +191,16 @@ pub(crate) fn of_unknown_option(mut error: clap::Error) -> clap::Error {
         ContextValue::String(near) => near.starts_with(&given) || given.starts_with(near.as_str()),
         _ => false,
     };
-    if !commands.is_empty() && !error.get(ContextKind::SuggestedArg).is_some_and(is_near) {
-        error.remove(ContextKind::SuggestedArg);
-        error.remove(ContextKind::Usage);
-        let tip = format!("'{given}' is an option of {}", commands.join(", "));
+    let tip = if commands.is_empty() {
+        how_to_install(&given)
+    } else {
+        let is_slip = error.get(ContextKind::SuggestedArg).is_some_and(is_near);
+        (!is_slip).then(|| format!("'{given}' is an option of {}", commands.join(", ")))
+    };
+    if let Some(tip) = tip {
+        for guess in [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::Usage] {
+            error.remove(guess);
+        }
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error

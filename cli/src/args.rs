@@ -4,6 +4,7 @@
 mod access;
 mod common;
 mod live;
+mod missing;
 mod relay;
 #[cfg(feature = "retrieval")]
 mod retrieval;
@@ -23,6 +24,7 @@ use nestcast_proto::Bitrate;
 pub(crate) use access::{Access, Key, Token};
 pub(crate) use common::{Analysis, BOTH_DECODERS, Common, PictureCoding, Transform};
 pub(crate) use live::{Receive, Send};
+pub(crate) use missing::how_to_install;
 pub(crate) use relay::Place;
 #[cfg(feature = "retrieval")]
 pub(crate) use retrieval::{Index, Search};

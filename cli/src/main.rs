@@ -34,7 +34,7 @@ use crate::args::{Arguments, Command};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
-    let arguments = Arguments::try_parse().unwrap_or_else(|error| advice::of_unknown_option(error).exit());
+    let arguments = Arguments::try_parse().unwrap_or_else(|error| advice::of_unknown(error).exit());
     if !matches!(arguments.command, Command::Send(_) | Command::Receive(_)) {
         end_without_temporary_files();
     }

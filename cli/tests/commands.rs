@@ -448,6 +448,20 @@ fn an_unknown_option_is_a_slip_or_one_of_another_command() {
         let tips: Vec<_> = said.lines().filter(|line| line.contains("tip:")).collect();
         assert_eq!(tips, [tip], "{said}");
     }
+    for (feature, is_there, arguments) in [
+        ("full", cfg!(feature = "metrics"), &["send", "clip.y4m", "--metrics", "127.0.0.1:0"][..]),
+        ("full", cfg!(feature = "plot"), &["eval", "clip.y4m", "--plot=out.svg"]),
+        ("full", cfg!(feature = "metrics"), &["top", "127.0.0.1:9433"]),
+        ("full", cfg!(feature = "demo"), &["demo"]),
+        ("full,moq", cfg!(feature = "moq"), &["send", "clip.y4m", "--relay", "moq://127.0.0.1:1/a"]),
+    ] {
+        if !is_there {
+            let said = bench.misuse(arguments);
+            let lacks = said.contains("  tip: this nestcast was built without ") && !said.contains("similar");
+            let command = format!("with `cargo install --locked --path cli --features {feature}`\n");
+            assert!(lacks && said.contains(&command), "{said}");
+        }
+    }
     let said = bench.misuse(&["cut", "s.nst", "--nothing-like-it"]);
     assert!(!said.contains("tip:") && said.contains("Usage: nestcast cut"), "{said}");
 }

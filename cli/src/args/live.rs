@@ -12,7 +12,7 @@ use nestcast_receiver::{Address, Latency, Trust};
 use nestcast_sound::RawFormat;
 
 use super::common::{Common, PictureCoding, Transform, count, fingerprint, time};
-use super::relay::{Place, Relay, place};
+use super::relay::{Place, place};
 use super::source::{Named, NamedSource, named};
 use super::video::{MatrixChoice, effort, renditions};
 
@@ -67,8 +67,9 @@ pub(crate) struct Send {
     /// several times [default: any]
     #[arg(long, value_name = "ORIGIN", requires = "web", value_parser = origin)]
     pub(crate) web_origin: Vec<String>,
+    #[cfg(feature = "moq")]
     #[command(flatten)]
-    pub(crate) relay: Relay,
+    pub(crate) relay: super::relay::Relay,
     #[cfg(feature = "metrics")]
     /// Serve figures for Prometheus at this address, over HTTP at `/metrics`
     #[arg(long, value_name = "ADDR", value_parser = address)]

@@ -1,11 +1,9 @@
-//! The words for relays of Media over QUIC, and what stands in their place in a build without them.
+//! The words for relays of Media over QUIC.
 
 use nestcast_receiver::Address;
 
 #[cfg(feature = "moq")]
 pub(crate) use with::Relay;
-#[cfg(not(feature = "moq"))]
-pub(crate) use without::Relay;
 
 /// What a receiver connects to.
 #[derive(Debug, Clone)]
@@ -33,7 +31,7 @@ pub(super) fn place(text: &str) -> Result<Place, String> {
         #[cfg(feature = "moq")]
         return text.parse().map(Place::Relay).map_err(|error: nestcast_moq::RelayUrlError| error.to_string());
         #[cfg(not(feature = "moq"))]
-        return Err(without::NO_RELAYS.to_owned());
+        return Err(super::missing::how_to_install("--relay").unwrap_or_default() + ", or give a sender as HOST:PORT");
     }
     text.parse().map(Place::Sender).map_err(|error: nestcast_receiver::AddressError| error.to_string())
 }
@@ -76,26 +74,6 @@ mod with {
         pub(crate) fn trust(&self) -> Option<Trust> {
             self.relay_fingerprint.clone().or_else(|| self.relay_ca.clone().map(Trust::Authorities))
         }
-    }
-}
-
-#[cfg(not(feature = "moq"))]
-mod without {
-    use std::convert::Infallible;
-
-    use clap::Args;
-
-    pub(super) const NO_RELAYS: &str = "this nestcast knows no relays: give a sender as HOST:PORT, or install relays with `cargo install --locked --path cli --features full,moq`";
-
-    /// The option of other builds, which says how to get one.
-    #[derive(Debug, Args)]
-    pub(crate) struct Relay {
-        #[arg(long, hide = true, value_parser = refuse)]
-        relay: Option<Infallible>,
-    }
-
-    fn refuse(_url: &str) -> Result<Infallible, String> {
-        Err(NO_RELAYS.to_owned())
     }
 }
 

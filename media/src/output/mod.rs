@@ -36,6 +36,7 @@ mod promise;
 mod recorder;
 mod replacement;
 mod scratch;
+mod secret;
 mod signals;
 
 pub use error::Error;
@@ -48,6 +49,7 @@ pub use promise::promised_format;
 pub use recorder::{Recorder, RecordingError};
 pub use replacement::replace;
 pub use scratch::Scratch;
+pub use secret::write_secret;
 #[cfg(unix)]
 pub use signals::end_when_asked_again;
 pub use signals::{end_at_once, end_without_temporary_files};
