@@ -115,6 +115,9 @@ fn a_rate_below_the_slowest_receivers_is_named() {
     assert!(note.contains("below the slowest receiver's"), "{note}");
     let (_, note) = bench.succeed(&["cut", "clip.nst", "-o", "small.nst", "--bitrate", "60k"]);
     assert!(note.is_empty(), "{note}");
+    let (_, note) = bench.succeed(&["cut", "small.nst", "-o", "same.nst", "--bitrate", "10M"]);
+    assert!(note.ends_with(" kbit/s, less than you asked for: nestcast uses all of it\n"), "{note}");
+    assert_eq!(bench.read("same.nst"), bench.read("small.nst"));
 }
 
 #[test]

@@ -12,6 +12,8 @@ pub mod bottleneck;
 pub mod canvas;
 #[cfg(feature = "motion-jpeg")]
 pub mod clip;
+#[cfg(feature = "eval")]
+pub mod cut;
 #[cfg(feature = "demo")]
 pub mod demo;
 #[cfg(feature = "show")]

@@ -21,6 +21,8 @@ pub struct Kept {
     pub bases: u64,
     /// Frames that stay whole, because they do not say where they can be cut.
     pub uncut: u64,
+    /// Frames of which the rate leaves bytes out.
+    pub cut: u64,
 }
 
 /// Writes the part of all frames that fits a rate in bits a second, with the frames before the range that it is
@@ -59,6 +61,7 @@ pub fn cut<R: Read>(frames: &mut Frames<R>, bitrate: Bitrate, mut output: impl W
         put(&record)?;
         kept.frames += 1;
         kept.uncut += u64::from(frame.head.is_none());
+        kept.cut += u64::from(count < frame.bytes.len());
         kept.bytes += (record.len() - beginning.map_or(0, |bytes| bytes.len())) as u64;
         kept.bases += frame.head.map_or(0, |head| head.base.min(frame.bytes.len()) as u64);
     }
