@@ -435,6 +435,16 @@ fn wrong_usage_has_its_own_exit_status() {
 }
 
 #[test]
+fn a_stream_whose_header_has_a_side_too_long_is_not_helped_by_more_pixels() {
+    let bench = Bench::new();
+    let mut stream = bench.stream("s.nst");
+    stream[5..8].copy_from_slice(b"\xFF\xFF\x7F");
+    bench.write("wide.nst", &stream);
+    let line = bench.refuse(&["decode", "wide.nst", "-o", "out", "--decoder", "linear"]);
+    assert!(line.ends_with(", over the limit of 16384: get it again, or a smaller picture"), "{line}");
+}
+
+#[test]
 fn an_unknown_option_is_a_slip_or_one_of_another_command() {
     let bench = Bench::new();
     for (arguments, tip) in [

@@ -115,11 +115,17 @@ fn several_broadcasts_are_at_one_address_each_by_its_name() {
         receiver.kill().expect("it runs");
         receiver.wait().expect("it ends");
     }
-    for place in ["", "/cam3"] {
+    for (place, why) in [
+        (
+            "",
+            "the sender's broadcasts have names, and the address needs one: ask for one, and give it as in HOST:PORT/cam1",
+        ),
+        ("/cam3", "the sender has no broadcast of this name: ask for the name, or leave it out if the sender has one"),
+    ] {
         let place = format!("{}{place}", sender.address);
         let arguments = ["receive", &place, "--fingerprint", &sender.fingerprint, "-o", "none", "--retry", "0"];
         let said = refusal(&arguments, &bench.run(&arguments, &[]));
-        assert!(said.contains("the sender has no broadcast of this name: ask for the name"), "{said}");
+        assert!(said.contains(why), "{said}");
     }
     let names: Vec<_> = (0..2).map(|_| sender.line()["broadcast"].as_str().map(str::to_owned)).collect();
     assert_eq!(names, [Some("cam1".to_owned()), Some("cam2".to_owned())]);

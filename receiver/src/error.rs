@@ -51,6 +51,9 @@ pub enum Error {
     /// The sender closed the connection with this code.
     #[error("{0}")]
     Closed(Code),
+    /// The receiver gave no name, but the sender has no broadcast without one.
+    #[error("the sender's broadcasts have names, and the address needs one")]
+    NameNeeded,
     /// This end ended the session: the sender broke a rule, was too slow, or has a model that is missing here.
     #[error(transparent)]
     Session(#[from] ReceiverEnd),
@@ -180,7 +183,7 @@ impl Error {
     /// off, or where there is none yet. A token that expired may be replaced in its file.
     pub(crate) const fn may_wait(&self, has_token_file: bool) -> bool {
         match self {
-            Self::Closed(Code::Done | Code::Source | Code::NoBroadcast) => true,
+            Self::Closed(Code::Done | Code::Source | Code::NoBroadcast) | Self::NameNeeded => true,
             Self::Closed(Code::Expired) => has_token_file,
             error => error.may_retry(),
         }

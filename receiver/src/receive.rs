@@ -146,7 +146,12 @@ impl<'a> Reception<'a> {
                 self.retry = new_retry(self.config);
                 Left::ToSeek
             }
-            ended = session::run(connection, hello, self.config.fetch_model, &place, sink) => Left::Ended(ended),
+            mut ended = session::run(connection, hello, self.config.fetch_model, &place, sink) => {
+                if matches!(ended.error, Error::Closed(Code::NoBroadcast)) && self.config.broadcast.is_empty() {
+                    ended.error = Error::NameNeeded;
+                }
+                Left::Ended(ended)
+            }
         };
         if !matches!(left, Left::Ended(_)) {
             connection.close(Close { code: Code::Done, why: "the receiver leaves" });

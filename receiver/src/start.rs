@@ -7,12 +7,19 @@ use nestcast_proto::Start;
 /// A smaller difference is no news: a receiver begins with the frame before the moment that a decoder can begin with.
 const START_TOLERANCE: Duration = Duration::from_secs(3);
 
-/// The note if the sender grants nothing. It does not say why.
-const NOWHERE_ELSE: &str = "the sender cannot begin elsewhere now: it keeps nothing for that, or too many receivers do";
+/// The notes if the sender grants no time before now, and none after the beginning. It does not say why.
+const NOT_BEFORE_NOW: &str =
+    "the sender cannot begin elsewhere now: it keeps nothing for that, or too many receivers do";
+const NOT_AFTER_BEGINNING: &str = "the sender cannot begin at a time after the beginning: that is for a stored video. For a \
+     live one give a time before now, if the sender keeps it. Or too many receivers begin elsewhere";
 
 /// Returns a note if the receiver begins elsewhere than it asked for.
 pub(crate) fn note(asked: Start, granted: Option<Start>) -> Option<String> {
-    let Some(granted) = granted else { return Some(NOWHERE_ELSE.to_owned()) };
+    let Some(granted) = granted else {
+        return Some(
+            if matches!(asked, Start::BeforeNow(_)) { NOT_BEFORE_NOW } else { NOT_AFTER_BEGINNING }.to_owned(),
+        );
+    };
     let is_near = granted.time().abs_diff(asked.time()) <= START_TOLERANCE;
     (!is_near).then(|| match granted {
         Start::BeforeNow(time) => format!("the sender keeps the last {}, and the broadcast begins there", text(time)),
@@ -69,8 +76,8 @@ mod tests {
         assert_eq!(note(after(90), Some(after(89))), None);
         assert!(note(after(9000), Some(after(3600))).is_some_and(|said| said.contains("at 1h, ")));
         assert!(note(after(9), Some(after(0))).is_some_and(|said| said.contains("at 0s, ")));
-        for asked in [before(9), after(9)] {
-            assert!(note(asked, None).is_some_and(|said| said.contains("keeps nothing for that, or too many")));
-        }
+        assert!(note(before(9), None).is_some_and(|said| said.contains("keeps nothing for that, or too many")));
+        let said = note(after(9), None).expect("it says so");
+        assert!(said.contains("that is for a stored video. For a live one give a time before now"), "{said}");
     }
 }

@@ -168,7 +168,7 @@ def test_a_broadcast_is_asked_for_by_its_name(tmp_path):
                 pictures, end = shown(run(program, found[1], found[2], 2))
                 assert [picture[0] for picture in pictures] == [size] * 2 and end == "end 0 "
             pictures, end = shown(run(program, found[1].removesuffix("/cam2"), found[2], 2))
-            assert not pictures and end.startswith("end 9 ") and "no broadcast of this name" in end
+            assert not pictures and end.startswith("end 9 ") and "broadcasts have names" in end
         finally:
             sender.kill()
 

@@ -27,6 +27,11 @@ impl Place {
 }
 
 pub(super) fn place(text: &str) -> Result<Place, String> {
+    let bare = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://")).unwrap_or_default();
+    let bare = bare.trim_end_matches('/');
+    if bare.parse::<Address>().is_ok_and(|address| address.broadcast().is_empty()) {
+        return Err(format!("a sender's address has no scheme: give {bare}"));
+    }
     if text.contains("://") {
         #[cfg(feature = "moq")]
         return text.parse().map(Place::Relay).map_err(|error: nestcast_moq::RelayUrlError| error.to_string());
@@ -88,6 +93,9 @@ mod tests {
         assert!(matches!(place("moq://example.org:4443/garden"), Ok(Place::Relay(_))));
         #[cfg(not(feature = "moq"))]
         assert!(place("moq://example.org:4443/garden").is_err_and(|error| error.contains("--features full,moq")));
+        for text in ["http://127.0.0.1:4433", "https://127.0.0.1:4433/"] {
+            assert!(place(text).is_err_and(|error| error.ends_with(": give 127.0.0.1:4433")), "{text}");
+        }
         assert!(place("moq://example.org").is_err() && place("example.org").is_err());
     }
 }
