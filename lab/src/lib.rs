@@ -50,6 +50,8 @@ pub mod scalable;
 pub mod search;
 #[cfg(feature = "show")]
 pub mod sheet;
+#[cfg(feature = "progress")]
+pub mod terminal;
 #[cfg(feature = "show")]
 pub mod thumbnail;
 #[cfg(feature = "top")]

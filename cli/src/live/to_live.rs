@@ -1,8 +1,9 @@
 //! Lets the viewer of an earlier part of a broadcast go elsewhere, by keys, and to where all others are by a signal.
 
-use std::io::{self, BufRead as _, IsTerminal as _};
+use std::io::{self, IsTerminal as _};
 
 use anyhow::{Context as _, Result};
+use nestcast_lab::terminal::wait_for_line;
 use nestcast_receiver::{Goal, ReceiverConfig, Seek};
 use tokio::runtime::Runtime;
 
@@ -39,34 +40,5 @@ pub(super) fn by_key(config: &ReceiverConfig) {
                 }
             }
         });
-    }
-}
-
-/// Waits for a line, whatever its bytes are. Returns none at the end.
-fn wait_for_line() -> Option<Vec<u8>> {
-    #[cfg(unix)]
-    if !wait_for_input() {
-        return None;
-    }
-    let mut line = Vec::new();
-    io::stdin().lock().read_until(b'\n', &mut line).is_ok_and(|count| count > 0).then_some(line)
-}
-
-/// Waits for input, in the foreground: the system would suspend a process that reads in the background. Returns false
-/// without a terminal.
-#[cfg(unix)]
-fn wait_for_input() -> bool {
-    use rustix::event::{PollFd, PollFlags, poll};
-    use rustix::io::Errno;
-
-    let stdin = io::stdin();
-    loop {
-        match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None).and_then(|_| rustix::termios::tcgetpgrp(&stdin)) {
-            Ok(group) if group == rustix::process::getpgrp() => return true,
-            // Then it looks whether the process is in the foreground again.
-            Ok(_) => std::thread::sleep(std::time::Duration::from_millis(500)),
-            Err(Errno::INTR) => {}
-            Err(_) => return false,
-        }
     }
 }
