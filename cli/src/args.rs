@@ -31,7 +31,7 @@ pub(crate) use retrieval::{Index, Search};
 pub(crate) use source::{NamedSource, assign, assign_apart, check as check_sources};
 pub(crate) use video::VideoCoding;
 
-use common::{decoders, positive};
+use common::{bytes, decoders, positive};
 
 /// Encode a picture or a video once, cut the stream at any byte, decode every prefix.
 ///
@@ -94,8 +94,8 @@ pub(crate) struct Encode {
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) video: VideoCoding,
-    /// Picture: stop after N bytes, at least a header. The result is a prefix of the whole stream and needs less time
-    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(MAX_HEADER as u64..))]
+    /// Picture: stop after N bytes, also with k or M, as in 20k; at least a header. The result is a prefix of the whole stream and needs less time
+    #[arg(long, value_name = "N", value_parser = bytes::<MAX_HEADER>)]
     pub(crate) max_bytes: Option<usize>,
     /// Keep at most N bits of a sample, 8 to 16
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = RangedU64ValueParser::<u8>::new().range(8..=16))]
@@ -122,8 +122,8 @@ pub(crate) struct Decode {
     /// The decoder [default: for pictures deep, or linear where ONNX Runtime is missing; for video linear]
     #[arg(long, value_enum)]
     pub(crate) decoder: Option<Transform>,
-    /// Picture: decode only the first N bytes
-    #[arg(long, value_name = "N")]
+    /// Picture: decode only the first N bytes, also with k or M, as in 20k
+    #[arg(long, value_name = "N", value_parser = bytes::<0>)]
     pub(crate) bytes: Option<usize>,
     /// Video: decode what a receiver with this bit rate gets, in bits per second, or with k or M, as in 300k
     #[arg(long, value_name = "RATE")]
@@ -154,8 +154,8 @@ pub(crate) struct Cut {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Length {
-    /// Picture: keep the first N bytes
-    #[arg(long, value_name = "N")]
+    /// Picture: keep the first N bytes, also with k or M, as in 20k
+    #[arg(long, value_name = "N", value_parser = bytes::<0>)]
     pub(crate) bytes: Option<usize>,
     /// Picture: keep the whole bytes that fit in X bits per pixel
     #[arg(long, value_name = "X", value_parser = positive)]

@@ -12,6 +12,10 @@ fn every_way_to_cut_gives_the_same_bytes() {
     // 64 * 48 pixels at 0.78125 bits are 300 bytes.
     bench.succeed(&["cut", "s.nst", "-o", "b.nst", "--bpp", "0.78125"]);
     assert_eq!(bench.read("b.nst"), &stream[..300]);
+    bench.succeed(&["cut", "s.nst", "-o", "k.nst", "--bytes", "0.3k"]);
+    assert_eq!(bench.read("k.nst"), bench.read("c.nst"));
+    let said = bench.misuse(&["cut", "s.nst", "-o", "k.nst", "--bytes", "300q"]);
+    assert!(said.contains("give a whole number, or one with k or M, as in 20k"), "{said}");
     let piped = bench.run(&["cut", "-", "-o", "-", "--bytes", "300"], &stream);
     assert_eq!(piped.stdout, &stream[..300]);
     bench.succeed(&[

@@ -7,6 +7,7 @@
 //! costs.
 
 mod aspect;
+mod byte_count;
 mod frame_range;
 #[cfg(feature = "image-hooks")]
 pub mod image_hooks;
@@ -25,6 +26,7 @@ pub mod stored;
 pub mod stream;
 pub mod y4m;
 
+pub use byte_count::{ByteCount, ByteCountError};
 pub use frame_range::{FrameRange, FrameRangeError};
 pub use input::{Input, InputError, Opened, Refusal, is_standard};
 pub use kind::Kind;

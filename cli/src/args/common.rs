@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use nestcast_codec::DEFAULT_MAX_PIXELS;
+use nestcast_media::{ByteCount, ByteCountError};
 use nestcast_models::Package;
 #[cfg(feature = "retrieval")]
 use nestcast_models::codes::CodePackage;
@@ -191,6 +192,12 @@ fn strength(text: &str) -> Result<f32, String> {
 
 pub(super) fn count(text: &str) -> Result<NonZeroUsize, String> {
     text.parse().map_err(|_| "give a whole number, 1 or more".to_owned())
+}
+
+/// Parses a number of bytes, at least `LEAST`.
+pub(super) fn bytes<const LEAST: usize>(text: &str) -> Result<usize, String> {
+    let ByteCount(count) = text.parse().map_err(|error: ByteCountError| error.to_string())?;
+    if count < LEAST { Err(format!("a stream has a header: give {LEAST} bytes or more")) } else { Ok(count) }
 }
 
 pub(super) fn time(text: &str) -> Result<Duration, TimeSpanError> {
