@@ -33,7 +33,7 @@ pub(crate) use video::VideoCoding;
 
 use common::{bytes, decoders, positive};
 
-/// Encode a picture or a video once, cut the stream at any byte, decode every prefix.
+/// Encode a picture once and cut its stream at any byte, or a video once and cut its file to any bit rate.
 ///
 /// Where a command needs a file, `-` is standard input or output, with these exceptions: `send -` reads a video only; the
 /// index of `search`, certificates and keys must be files. A command writes a whole file or none. Only a killed process leaves an

@@ -486,6 +486,8 @@ fn the_manual_names_every_option() {
     let manual = include_str!("../../docs/program.md");
     let help = |arguments: &[&str]| String::from_utf8(bench.run(arguments, &[]).stdout).expect("text");
     let all = help(&["--help"]);
+    assert!(all.starts_with("Encode a picture once and cut its stream at any byte, or a video once and cut its file"));
+    assert!(help(&["encode", "--help"]).contains("Needs 6 % fewer bytes than realtime at equal quality"));
     let commands = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     let mut count = 0;
     for command in commands.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help") {

@@ -95,8 +95,9 @@ impl FromStr for Bitrates {
 pub(super) fn effort() -> impl TypedValueParser<Value = Effort> {
     let realtime =
         PossibleValue::new("realtime").help("Needs the least time; `send` uses it above 1280x720 at 30 frames/s");
-    let fast = PossibleValue::new("fast").help("Needs 6 % fewer bytes; `send` uses it above 640x360 at 30 frames/s");
-    let help = "Needs about 40 % more time than fast, and about 5 % fewer bytes at equal quality";
+    let fast = PossibleValue::new("fast")
+        .help("Needs 6 % fewer bytes than realtime at equal quality; `send` uses it above 640x360 at 30 frames/s");
+    let help = "Needs about 40 % more time, and about 5 % fewer bytes than fast at equal quality";
     let names = PossibleValuesParser::new([realtime, fast, PossibleValue::new("normal").help(help)]);
     names.map(|name| match name.as_str() {
         "realtime" => Effort::Realtime,
