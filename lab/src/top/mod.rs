@@ -16,13 +16,14 @@ use table::table;
 /// Columns of text where the output is no terminal.
 const PLAIN_COLUMNS: usize = 120;
 
-/// Shows the figures of the sender whose page for Prometheus is at `address`, as `HOST:PORT`, every `interval`. On a
+/// Shows the figures of the sender whose page for Prometheus is at `address`, as `HOST:PORT` or a URL, every `interval`. On a
 /// terminal each showing takes the place of the one before it; elsewhere showings follow each other, an empty line
 /// apart. Returns once output ends or, with `once`, after the first showing, whose rates are those of one interval.
 ///
 /// # Errors
 /// [`PageError`] if the page cannot be read.
 pub fn run(address: &str, interval: Duration, once: bool) -> Result<(), PageError> {
+    let address = host_and_port(address);
     let terminal = Term::stdout();
     let mut before = read(address)?;
     loop {
@@ -38,6 +39,12 @@ pub fn run(address: &str, interval: Duration, once: bool) -> Result<(), PageErro
     }
 }
 
+/// Returns an address without the other parts of a URL.
+fn host_and_port(address: &str) -> &str {
+    let bare = address.strip_prefix("http://").unwrap_or(address);
+    bare.split('/').next().unwrap_or(bare)
+}
+
 fn read(address: &str) -> Result<(Instant, Samples), PageError> {
     let text = page::get(address)?;
     Ok((Instant::now(), Samples::parse(&text)))
@@ -48,4 +55,16 @@ fn show(terminal: &Term, text: &str) -> io::Result<()> {
         terminal.clear_screen()?;
     }
     terminal.write_line(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_an_address_too() {
+        for text in ["[::1]:9433", "http://[::1]:9433", "http://[::1]:9433/metrics"] {
+            assert_eq!(host_and_port(text), "[::1]:9433");
+        }
+    }
 }
