@@ -34,6 +34,10 @@ pub(crate) fn run(options: &Eval) -> Result<()> {
 
 /// Measures the given pictures; `alone` is a single one that is already open.
 fn pictures(options: &Eval, mut alone: Option<Input<'_>>) -> Result<()> {
+    // Before the model, whose note may be long.
+    if let Some(input) = alone.take_if(|input| !matches!(input.kind(), Ok(Kind::Picture))) {
+        pictures::read(input, options.common.max_pixels)?;
+    }
     let pictures = pictures::named(&options.inputs)?;
     let inputs: Vec<&Path> = pictures.iter().map(PathBuf::as_path).collect();
     let csv = options.csv.as_deref().filter(|csv| !is_standard(csv));

@@ -307,6 +307,10 @@ fn without_onnx_runtime_the_first_commands_work_with_the_linear_decoder_and_a_no
     let (_, silence) = bench.succeed(&["decode", "s.nst", "-o", "linear.png", "--decoder", "linear"]);
     assert_eq!((bench.read("usual.png"), silence), (bench.read("linear.png"), String::new()));
 
+    // What is refused is not measured by any decoder.
+    bench.write("film.mkv", b"\x1A\x45\xDF\xA3\x8Bno film at all");
+    bench.refuse(&["eval", "film.mkv"]);
+
     let (table, note) = bench.succeed(&["eval", "source.png"]);
     assert!(table.contains("linear") && !table.contains("deep") && note.starts_with(NOTE), "{table}{note}");
     let (json, _) = bench.succeed(&["eval", "source.png", "--json"]);
