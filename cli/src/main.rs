@@ -24,7 +24,7 @@ mod web_viewer;
 use std::time::Duration;
 
 use clap::Parser as _;
-use nestcast_media::output::{end_at_once, end_without_temporary_files};
+use nestcast_media::output::{self, end_at_once, end_without_temporary_files};
 
 use crate::args::{Arguments, Command};
 
@@ -35,7 +35,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
     let arguments = Arguments::try_parse().unwrap_or_else(|error| advice::of_unknown(error).exit());
-    if !matches!(arguments.command, Command::Send(_) | Command::Receive(_)) {
+    let is_live = matches!(arguments.command, Command::Send(_) | Command::Receive(_));
+    if !is_live {
         end_without_temporary_files();
     }
     let done = match &arguments.command {
@@ -63,7 +64,10 @@ fn main() {
         #[cfg(feature = "demo")]
         Command::Demo(options) => demo::run(options),
     };
-    if let Err(error) = &done {
+    // The reader of a file's lines closes them when it has what it wants; a player that does is told of.
+    if let Err(error) = &done
+        && (is_live || !matches!(error.downcast_ref(), Some(output::Error::ReaderGone)))
+    {
         files::complain(error);
     }
     // Everything is written. The system reclaims memory at once; ONNX Runtime would need 7 ms to free it.
