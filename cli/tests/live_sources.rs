@@ -148,7 +148,7 @@ fn a_broken_picture_of_a_folder_is_named_once_and_the_one_before_stays() {
     let received = receive.wait_with_output().expect("it ends");
     let summary = String::from_utf8_lossy(&received.stdout).into_owned();
     assert!(
-        received.status.success() && summary.starts_with("frames: ") && summary.contains(" pictures from "),
+        received.status.success() && summary.starts_with("frames: ") && summary.contains(" pictures in "),
         "{summary}"
     );
 

@@ -42,6 +42,7 @@ fn inspect_counts_one_frame_and_says_where_the_original_breaks_off() {
     let bench = encoded();
     bench.succeed(&["encode", "clip.y4m", "-o", "one.nst", "--frames", "0..1"]);
     assert!(bench.succeed(&["inspect", "one.nst"]).0.contains("\n1 frame, 1 of them key, "));
+    assert!(bench.succeed(&["decode", "one.nst", "-o", "one.y4m"]).0.contains(": 64x48, 1 frame from "));
     assert!(
         bench.succeed(&["cut", "one.nst", "-o", "less.nst", "--bitrate", "1M"]).0.starts_with("less.nst: 1 frame, ")
     );

@@ -34,6 +34,8 @@ pub(crate) struct Counts {
     pub(crate) replaced: u64,
     /// Connections after the first.
     pub(crate) reconnects: u64,
+    /// The time from the first useful frame of each connection to its last.
+    pub(crate) watched: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -59,7 +61,15 @@ struct State {
     ahead: i64,
     /// When this connection's first and last useful frame was shown.
     useful: Option<(Instant, Instant)>,
+    /// The time between them on earlier connections.
+    watched: Duration,
     ended: bool,
+}
+
+impl State {
+    fn watched(&self) -> Duration {
+        self.watched.saturating_add(self.useful.map_or(Duration::ZERO, |(first, last)| last - first))
+    }
 }
 
 /// The thread's mail. The frames were sent before anything that is announced with them.
@@ -99,6 +109,7 @@ impl Mailbox {
         let mut state = self.state();
         state.connections += 1;
         state.past = add(state.past, state.current);
+        state.watched = state.watched();
         (state.current, state.useful) = (ReceiveStats::default(), None);
     }
 
@@ -252,6 +263,7 @@ impl Mailbox {
             received: add(state.past, state.current),
             replaced: state.replaced,
             reconnects: state.connections.saturating_sub(1),
+            watched: state.watched(),
         }
     }
 }

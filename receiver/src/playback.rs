@@ -139,7 +139,8 @@ impl<'a, V: Viewer> Playback<'a, V> {
     fn report(&mut self, counts: &Counts) -> Result<(), ViewError> {
         let played = self.playout.totals();
         let played = PlayStats { undecoded: played.undecoded + counts.replaced, ..played };
-        let totals = Totals { received: counts.received, played, reconnects: counts.reconnects };
+        let Counts { received, reconnects, watched, .. } = *counts;
+        let totals = Totals { received, played, reconnects, watched };
         self.viewer.report(&totals).map_err(failed)
     }
 

@@ -70,7 +70,7 @@ struct UnevennessClass {
 
 impl Serialize for Totals {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { received, played, reconnects } = *self;
+        let Self { received, played, reconnects, .. } = *self;
         let ReceiveStats { shown, missing_bases, bytes, useful: useful_bytes } = received;
         let PlayStats { undecoded, concealed, repeated, corrupt, late, latency, unevenness, sound, .. } = played;
         let p95 = unevenness.percentile(95).filter(|p95| *p95 < Duration::MAX);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_player::{Announcement, Decoding, Picture, PlayStats, SoundBlock, SoundMode, SoundStats};
-use nestcast_proto::{ReceiveStats, Sound};
+use nestcast_proto::{Bitrate, ReceiveStats, Sound};
 
 /// A picture to show.
 #[derive(Debug, Clone, Copy)]
@@ -49,42 +49,54 @@ pub struct Totals {
     pub played: PlayStats,
     /// Connections after the first.
     pub reconnects: u64,
+    /// How long pictures were shown: the time from the first of each connection to its last.
+    pub watched: Duration,
 }
 
-/// One line: the pictures that were shown, and what happened to the others.
+/// One line: how many pictures were shown for how long at which rate, and what was not as it should be.
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ReceiveStats { shown, bytes, missing_bases, .. } = self.received;
-        let PlayStats { shown: pictures, corrupt, concealed, repeated, late, unevenness, .. } = self.played;
-        let skipped = shown.saturating_sub(pictures + corrupt);
+        let PlayStats { shown: pictures, corrupt, concealed, repeated, late, .. } = self.played;
         let s = if pictures == 1 { "" } else { "s" };
-        write!(
-            f,
-            "{pictures} picture{s} from {bytes} bytes, {skipped} skipped because time ran out, {missing_bases} did not arrive"
-        )?;
-        if concealed > 0 {
-            write!(f, ", {concealed} concealed while they were missing")?;
-        }
-        if repeated > 0 {
-            write!(f, ", the picture before repeated {repeated} times")?;
-        }
-        if late > 0 {
-            write!(f, ", {late} shown late")?;
-        }
-        if let Some(p95) = unevenness.percentile(95) {
-            let delay = self.played.mean_wait().as_millis();
-            let (than, bound) =
-                if p95 == Duration::MAX { ("more than", 100.0) } else { ("within", p95.as_secs_f64() * 1e3) };
-            write!(f, ", 95 % even {than} {bound} ms with {delay} ms of delay")?;
-        }
         let SoundStats { packets, lost, .. } = self.played.sound;
-        if packets > 0 {
-            write!(f, ", {packets} packets of sound and {lost} lost")?;
+        write!(f, "{pictures} picture{s}{}", if packets > 0 { " with sound" } else { "" })?;
+        match Bitrate::of(bytes, self.watched).filter(|_| pictures > 1) {
+            Some(rate) => write!(f, " in {:.1} s, {} kbit/s", self.watched.as_secs_f64(), rate.bits() / 1000)?,
+            None => write!(f, ", {bytes} bytes")?,
+        }
+        for (count, what) in [
+            (shown.saturating_sub(pictures + corrupt), "came too late to be shown"),
+            (missing_bases, "did not arrive"),
+            (corrupt, "could not be decoded"),
+            (concealed, "concealed"),
+            (repeated, "repeated"),
+            (late, "shown late"),
+            (lost, "of the sound's packets lost"),
+        ] {
+            if count > 0 {
+                write!(f, ", {count} {what}")?;
+            }
         }
         if self.reconnects > 0 {
-            write!(f, ", {} reconnections", self.reconnects)?;
+            write!(f, ", connected {} times", self.reconnects + 1)?;
         }
-        Ok(())
+        self.write_evenness(f)
+    }
+}
+
+impl Totals {
+    /// Writes how even motion was, and what that cost.
+    fn write_evenness(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(p95) = self.played.unevenness.percentile(95) else { return Ok(()) };
+        match p95 {
+            Duration::MAX => write!(f, "; motion is uneven by over 100 ms")?,
+            bound => write!(f, "; motion is even to {} ms", bound.as_secs_f64() * 1e3)?,
+        }
+        match self.played.mean_wait().as_millis() {
+            0 => Ok(()),
+            delay => write!(f, " with {delay} ms of delay"),
+        }
     }
 }
 
@@ -186,13 +198,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_summary_counts_pictures_that_were_shown_and_all_others_that_came_as_skipped() {
+    fn a_summary_has_time_and_rate_and_counts_what_there_was() {
         let played = PlayStats { shown: 4, corrupt: 1, undecoded: 2, ..PlayStats::default() };
-        let received = ReceiveStats { shown: 9, ..ReceiveStats::default() };
-        let said = Totals { received, played, reconnects: 0 }.to_string();
-        assert!(
-            said.starts_with("4 pictures from 0 bytes, 4 skipped because time ran out, 0 did not arrive"),
-            "{said}"
+        let received = ReceiveStats { shown: 9, bytes: 50_000, ..ReceiveStats::default() };
+        let totals = Totals { received, played, reconnects: 1, watched: Duration::from_secs(2) };
+        let said = totals.to_string();
+        assert_eq!(
+            said,
+            "4 pictures in 2.0 s, 200 kbit/s, 4 came too late to be shown, 1 could not be decoded, connected 2 times"
         );
+        let received = ReceiveStats { shown: 1, bytes: 700, ..ReceiveStats::default() };
+        let one = Totals { received, played: PlayStats { shown: 1, ..PlayStats::default() }, ..Totals::default() };
+        assert_eq!(one.to_string(), "1 picture, 700 bytes");
     }
 }

@@ -95,7 +95,8 @@ pub(super) fn tell(path: &Path, name: &BroadcastName, written: Written, json: bo
         let broadcast = Some(name.as_str()).filter(|name| !name.is_empty());
         return Lines::Output.print(&Line::Recorded { broadcast, frames, bytes });
     }
-    files::note(&format!("{}: {frames} frames recorded, {bytes} bytes", path.display()));
+    let s = if frames == 1 { "" } else { "s" };
+    files::note(&format!("{}: {frames} frame{s} recorded, {bytes} bytes", path.display()));
     Ok(())
 }
 

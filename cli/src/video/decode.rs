@@ -66,7 +66,8 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     let elapsed = start.elapsed().as_secs_f64();
     let (path, width, height) = (options.output.display(), header.size.width(), header.size.height());
     let (rate, speed) = (kbps(bytes, shown, header.rate), shown as f64 / elapsed);
-    let frames = format!("{shown} frames from {bytes} bytes, {rate:.0} kbit/s, {elapsed:.1} s, {speed:.1} frames/s");
+    let s = if shown == 1 { "" } else { "s" };
+    let frames = format!("{shown} frame{s} from {bytes} bytes, {rate:.0} kbit/s, {elapsed:.1} s, {speed:.1} frames/s");
     files::print(&format!("{path}: {width}x{height}, {frames}\n"))
 }
 
