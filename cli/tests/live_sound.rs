@@ -178,6 +178,23 @@ fn recordings_have_the_sound_and_are_sent_again_with_it() {
 }
 
 #[test]
+fn a_receiver_that_asks_for_sound_is_told_that_there_is_none() {
+    let bench = Bench::new();
+    bench.write("blinking.y4m", &blinking());
+    let sender = Sender::start(&bench, &["blinking.y4m", "--repeat"]);
+    let mut receiver = Command::new(env!("CARGO_BIN_EXE_nestcast"))
+        .args(sender.receive(&["-o", "seen.y4m", "--sound", "heard.wav"]))
+        .current_dir(bench.path(""))
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut said = BufReader::new(receiver.stderr.take().expect("it is piped")).lines().map_while(Result::ok);
+    assert!(said.any(|line| line.contains("note: the broadcast has no sound, so --sound writes nothing: ask")));
+    receiver.kill().expect("it runs");
+    receiver.wait().expect("it ends");
+}
+
+#[test]
 fn what_is_no_sound_is_refused_and_sound_that_ends_does_not_end_the_broadcast() {
     let bench = Bench::new();
     bench.write("blinking.y4m", &blinking());

@@ -12,6 +12,8 @@ use nestcast_proto::Sound;
 use nestcast_receiver::{SoundBlock, SoundMode};
 use nestcast_sound::{SoundRenderer, SoundTrack};
 
+use crate::files;
+
 /// The target of sound.
 pub(super) struct Speaker {
     path: PathBuf,
@@ -46,6 +48,9 @@ impl Speaker {
     /// Returns how often the picture before this one is written again first, so that both files stay in step; `None` if
     /// this one is left out.
     pub(super) fn frame(&mut self, captured: u64, rate: FrameRate) -> Option<u64> {
+        if self.renderer.is_none() && !self.track.has_begun() {
+            files::note_once("the broadcast has no sound, so --sound writes nothing: ask the sender for sound");
+        }
         if self.mode() == SoundMode::Live { Some(0) } else { self.track.frame(captured, rate) }
     }
 
