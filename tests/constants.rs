@@ -27,7 +27,7 @@ const KINDS: [&str; 8] = [
 ];
 /// Numbers on which only memory and speed depend, which only the machine of one end sees, or which another section
 /// states.
-const OTHERS: [&str; 30] = [
+const OTHERS: [&str; 31] = [
     "encode::pace::FRAMES_PER_SKIP",
     "encode::pace::WINDOW_TIME",
     "encode::video::NO_WEIGHT",
@@ -39,6 +39,7 @@ const OTHERS: [&str; 30] = [
     "receiver::quic::ACCESS_DENIED",
     "receiver::quic::NO_APPLICATION_PROTOCOL",
     "receiver::race::MAX_LOOK_UPS",
+    "receiver::retry::FIRST_REMINDER",
     "receiver::seek::NEAR_LIVE_TIME",
     "receiver::seek::STEP_TIME",
     "receiver::streams::MAX_WAITING_EVENTS",

@@ -53,6 +53,26 @@ fn a_sender_that_is_not_there_is_looked_for_again_in_however_little_time() {
     assert!((2..=4).contains(&attempts.expect("it says how many").parse::<u32>().expect("a number")), "{said}");
 }
 
+#[test]
+fn a_receiver_says_that_it_is_connected_and_what_comes() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(20));
+    let sender = Sender::start(&bench, &["clip.y4m", "--repeat"]);
+    for output in ["clip.of.y4m", "clip.of.nst"] {
+        let mut receiver = Command::new(NESTCAST)
+            .args(sender.receive(&["-o", output]))
+            .current_dir(bench.path(""))
+            .env_remove("RUST_LOG")
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let mut said = BufReader::new(receiver.stderr.take().expect("it is piped")).lines().map_while(Result::ok);
+        assert_eq!(said.next().as_deref(), Some("nestcast: note: connected: video of 32x24, 30 a second"), "{output}");
+        receiver.kill().expect("it runs");
+        receiver.wait().expect("it ends");
+    }
+}
+
 /// Frames that a receiver's lines tell of, as they come.
 fn frames_of(output: Option<ChildStdout>) -> impl Iterator<Item = String> {
     let lines = BufReader::new(output.expect("it is piped")).lines().map_while(Result::ok);

@@ -14,6 +14,8 @@ pub mod canvas;
 pub mod clip;
 #[cfg(feature = "eval")]
 pub mod cut;
+#[cfg(feature = "eval")]
+pub mod decoded;
 #[cfg(feature = "demo")]
 pub mod demo;
 #[cfg(feature = "show")]

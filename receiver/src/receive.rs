@@ -203,7 +203,8 @@ impl<'a> Reception<'a> {
         if matches!(error, Error::Closed(Code::Done)) {
             tracing::warn!("the broadcast ended; waiting for the next");
         } else {
-            say_again(&error, pause, *wait && self.retry.spent().0 > 1);
+            let is_news = self.retry.reminder().is_some() || !*wait || self.retry.spent().0 <= 1;
+            say_again(&error, pause, !is_news);
         }
         Ok(pause)
     }

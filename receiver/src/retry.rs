@@ -24,11 +24,16 @@ const GAP_JITTER_SHARE: f64 = 0.4;
 /// once, as with too many receivers, the pauses keep growing.
 const STEADY_TIME: Duration = Duration::from_secs(5);
 
+/// The time without a picture after which a receiver says again that it goes on; then after twice that time, and so on.
+const FIRST_REMINDER: Duration = Duration::from_secs(60);
+
 /// The attempts since pictures last arrived.
 #[derive(Debug)]
 pub struct Retry {
     limit: Duration,
     began: Instant,
+    /// The time without a picture at which the next reminder is due.
+    reminder: Duration,
     pause: Duration,
     attempts: u32,
 }
@@ -37,7 +42,7 @@ impl Retry {
     /// Gives up after `limit` without a picture.
     #[must_use]
     pub fn new(limit: Duration) -> Self {
-        Self { limit, began: Instant::now(), pause: FIRST_PAUSE, attempts: 0 }
+        Self { limit, began: Instant::now(), reminder: FIRST_REMINDER, pause: FIRST_PAUSE, attempts: 0 }
     }
 
     /// Returns the time limit of an attempt to connect.
@@ -55,7 +60,7 @@ impl Retry {
     pub fn next(&mut self, pictures: Option<Duration>, luck: f64) -> Option<Duration> {
         self.attempts = self.attempts.saturating_add(1);
         if let Some(time) = pictures {
-            (self.began, self.attempts) = (Instant::now(), 1);
+            (self.began, self.attempts, self.reminder) = (Instant::now(), 1, FIRST_REMINDER);
             if time >= STEADY_TIME {
                 self.pause = FIRST_PAUSE;
             }
@@ -73,6 +78,16 @@ impl Retry {
         let gap = (silence / SILENCE_PARTS).clamp(SHORTEST_GAP, LONGEST_GAP).mul_f64(1.0 + GAP_JITTER_SHARE * luck);
         self.attempts = self.attempts.saturating_add(1);
         (silence + gap <= self.limit).then_some(gap)
+    }
+
+    /// Returns the time without a picture if it is time to say again that the receiver goes on.
+    pub fn reminder(&mut self) -> Option<Duration> {
+        let silence = self.began.elapsed();
+        let is_due = silence >= self.reminder;
+        while self.reminder <= silence {
+            self.reminder = self.reminder.saturating_mul(2);
+        }
+        is_due.then_some(silence)
     }
 
     /// Returns the number of attempts since pictures last arrived, and the time since then.
@@ -149,6 +164,20 @@ mod tests {
         let mut short = Retry::new(Duration::from_secs(2));
         advance(Duration::from_secs(2)).await;
         assert_eq!(short.next_beside(0.0), None, "its time is over");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_is_said_again_after_a_minute_and_then_less_and_less_often() {
+        let mut retry = Retry::new(Duration::MAX);
+        let mut said = Vec::new();
+        for second in 0..1000 {
+            said.extend(retry.reminder().map(|_| second));
+            advance(Duration::from_secs(1)).await;
+        }
+        assert_eq!(said, [60, 120, 240, 480, 960]);
+        retry.next(Some(Duration::ZERO), 0.0);
+        advance(FIRST_REMINDER).await;
+        assert_eq!(retry.reminder(), Some(FIRST_REMINDER), "it counts from the last picture");
     }
 
     #[tokio::test(start_paused = true)]

@@ -34,6 +34,9 @@ pub(crate) async fn search(dialer: &Dialer, retry: &mut Retry) -> Result<QuicCon
                 ended => return ended,
             },
             () = wait_until(next), if attempts.len() < MAX_ATTEMPTS => {
+                if let Some(silence) = retry.reminder() {
+                    tracing::warn!("no sender has answered for {} s; nestcast goes on trying", silence.as_secs());
+                }
                 begin(&mut attempts, retry.attempt_time());
                 next = retry.next_beside(fastrand::f64()).map(|gap| Instant::now() + gap);
             }

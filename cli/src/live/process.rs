@@ -9,6 +9,7 @@ use bytes::Bytes;
 use nestcast_lab::progress::AboveStatus;
 use nestcast_media::{Input, output};
 use nestcast_proto::MAX_TOKEN;
+use nestcast_receiver::Announcement;
 #[cfg(not(unix))]
 use tokio::signal::ctrl_c;
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -58,6 +59,15 @@ impl io::Write for Notes {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// Notes that the receiver is connected and what comes, unless lines for programs say more.
+pub(super) fn note_connected(announced: &Announcement, json: bool) {
+    let (size, rate) = (announced.size, (announced.rate.per_second() * 100.0).round() / 100.0);
+    let what = if announced.video.is_some() { "video" } else { "pictures" };
+    if !json {
+        files::note(&format!("connected: {what} of {}x{}, {rate} a second", size.width(), size.height()));
     }
 }
 

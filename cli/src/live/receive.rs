@@ -60,7 +60,7 @@ fn keep(options: &Receive, runtime: &Runtime, seek: Seek) -> Result<()> {
     );
     ensure!(options.sound.is_none(), "a stored video holds its sound itself: leave --sound out");
     let place = Output::recording(&options.output)?;
-    let mut keeper = Keeper::new(place.path());
+    let mut keeper = Keeper::new(place.path(), options.json);
     let config = ReceiverConfig { decoder: DecoderKind::Linear, ..config(options, address, seek)? };
     note_wait(options, address);
     to_live::by_key(&config);

@@ -13,6 +13,7 @@ use nestcast_sender::{RecordedFrames, SoundReceiver, Station};
 use tokio::task::JoinHandle;
 
 use super::lines::Line;
+use super::process;
 use crate::args::{self, NamedSource};
 use crate::files::Lines;
 use crate::{advice, files};
@@ -109,6 +110,8 @@ pub(super) fn header(welcome: &Welcome) -> Result<VideoHeader> {
 /// Keeps what arrives of each frame, and decodes nothing.
 pub(super) struct Keeper {
     path: PathBuf,
+    /// Whether lines for programs are printed.
+    json: bool,
     recording: Option<((VideoHeader, Option<Sound>), Recorder)>,
     /// The sound of this connection.
     sound: Option<Sound>,
@@ -119,8 +122,8 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    pub(super) fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), recording: None, sound: None, beginning: Beginning::default(), lost: None }
+    pub(super) fn new(path: &Path, json: bool) -> Self {
+        Self { path: path.to_owned(), json, recording: None, sound: None, beginning: Beginning::default(), lost: None }
     }
 
     /// Ends the file, if there is one. Returns what it has.
@@ -138,6 +141,7 @@ impl Keeper {
         }
         let goes_on = self.recording.as_ref().is_some_and(|(before, _)| *before == format);
         ensure!(goes_on, "the video changed its format: receive it to another file");
+        process::note_connected(&Announcement::of(welcome)?, self.json);
         Ok(Readiness::Ready)
     }
 }

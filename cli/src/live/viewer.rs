@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use nestcast_codec::{Display, FrameRate, Matrix, Picture, Restoration, Size, Ycbcr};
+use nestcast_codec::{Display, FrameRate, Matrix, Picture, Restoration, Ycbcr};
 use nestcast_lab::originals::Originals;
 use nestcast_media::output::{self, FramePlace, FrameWriter, promised_format};
 use nestcast_media::y4m::Note;
@@ -92,14 +92,14 @@ impl Screen {
         *self.decoder.get_or_insert_with(transforms::usual_decoder)
     }
 
-    fn decoding(&mut self, package: Package, size: Size) -> Result<Decoding> {
+    fn decoding(&mut self, package: Package, announced: &Announcement) -> Result<Decoding> {
         let decoder = self.decoder();
         let &Model { threads, max_pixels, .. } = &self.model;
+        process::note_connected(announced, self.lines.is_some());
         let decoding = Decoding::new(Model { package, threads, max_pixels }.decoder(decoder)?);
-        Ok(match self.place {
-            FramePlace::Video(_) => decoding.with_ycbcr420(Ycbcr { matrix: Matrix::usual(size), ..Ycbcr::BT601 }),
-            FramePlace::Folder(_) => decoding,
-        })
+        let colours = Ycbcr { matrix: Matrix::usual(announced.size), ..Ycbcr::BT601 };
+        let is_video = matches!(self.place, FramePlace::Video(_));
+        Ok(if is_video { decoding.with_ycbcr420(colours) } else { decoding })
     }
 
     /// Returns the package that decodes a broadcast.
@@ -166,18 +166,19 @@ impl Viewer for Screen {
             let decoding = Decoding::video(announced, self.model.threads);
             let what = "the sender's video needs tables that this version lacks: update nestcast at the older end";
             let decoding = decoding.context(what)?.with_bits(bits);
+            process::note_connected(announced, self.lines.is_some());
             return Ok(Some(match &self.restoration {
                 Some(restoration) => decoding.with_restoration(Arc::clone(restoration)),
                 None => decoding,
             }));
         }
         let wanted = self.wanted(announced);
-        self.packages.find(&wanted).map(|package| self.decoding(package, announced.size)).transpose()
+        self.packages.find(&wanted).map(|package| self.decoding(package, announced)).transpose()
     }
 
     fn handle_package(&mut self, announced: &Announcement, archive: Bytes) -> Result<Option<Decoding>> {
         let package = self.wanted(announced).open(&archive)?;
-        let decoding = self.decoding(package.clone(), announced.size)?;
+        let decoding = self.decoding(package.clone(), announced)?;
         if let Err(error) = self.packages.keep(&package) {
             let why = anyhow::Error::from(error);
             files::note(&format!("nestcast uses the fetched model, but cannot keep it: {why:#}"));

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use nestcast_codec::{Format, Picture};
+use nestcast_lab::decoded::DecodedVideo;
 use nestcast_lab::progress::Progress;
-use nestcast_lab::video::kbps;
 use nestcast_media::output::{FramePlace, FrameWriter, Output};
 use nestcast_media::stored::{Played, Player, Shown};
 use nestcast_media::y4m::Note;
@@ -54,7 +54,8 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     show(&name, &mut player, bits, &place, progress.as_ref(), track.as_mut())?;
     track.map_or(Ok(()), SoundTrack::finish).context("the sound cannot be written")?;
     drop(progress);
-    let Played { frames: shown, bytes, repeated } = player.played();
+    let played = player.played();
+    let Played { frames: shown, repeated, .. } = played;
     clip::end(&name, player.frames(), shown)?;
     if repeated > 0 {
         let lost = format!("{repeated} of the {shown} frames");
@@ -63,12 +64,8 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     if place.is_standard() {
         return Ok(());
     }
-    let elapsed = start.elapsed().as_secs_f64();
-    let (path, width, height) = (options.output.display(), header.size.width(), header.size.height());
-    let (rate, speed) = (kbps(bytes, shown, header.rate), shown as f64 / elapsed);
-    let s = if shown == 1 { "" } else { "s" };
-    let frames = format!("{shown} frame{s} from {bytes} bytes, {rate:.0} kbit/s, {elapsed:.1} s, {speed:.1} frames/s");
-    files::print(&format!("{path}: {width}x{height}, {frames}\n"))
+    let decoded = DecodedVideo { output: &options.output, header: &header, played, took: start.elapsed() };
+    files::print(&decoded.to_string())
 }
 
 type Video = Player<Replayed<Opened>>;
