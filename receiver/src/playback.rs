@@ -64,6 +64,9 @@ impl<'a, V: Viewer> Playback<'a, V> {
                 self.show_rest()?;
                 self.playout.handle_sound_end();
                 self.play_sound()?;
+                if self.is_disconnected {
+                    self.viewer.handle_disconnection().map_err(failed)?;
+                }
                 self.report(&counts)?;
                 return self.viewer.finish().map_err(failed);
             }
@@ -107,6 +110,9 @@ impl<'a, V: Viewer> Playback<'a, V> {
         self.is_disconnected |= mail.disconnected;
         if let Some((welcome, answer)) = mail.welcome {
             self.show_rest()?;
+            if self.announced.is_some() {
+                self.viewer.handle_disconnection().map_err(failed)?;
+            }
             self.is_disconnected = false;
             self.playout.handle_sound_end();
             self.play_sound()?;

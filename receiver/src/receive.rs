@@ -63,9 +63,11 @@ async fn connections<S: FrameSink>(
             Ok(connection) => match reception.run(&connection, sink, shutdown.as_mut()).await {
                 Left::ForGood => return Ok(()),
                 Left::ToSeek => continue,
-                Left::Ended(Ended { error: Error::Closed(Code::Done), .. }) if !config.wait => return Ok(()),
                 Left::Ended(ended) => {
                     sink.handle_disconnection();
+                    if matches!(ended.error, Error::Closed(Code::Done)) && !config.wait {
+                        return Ok(());
+                    }
                     reception.handle_end(ended, sink)
                 }
             },

@@ -147,6 +147,15 @@ pub trait Viewer: Send + 'static {
         Ok(())
     }
 
+    /// Notes that a connection ended, after everything that it brought was shown. It is not called if the receiver ends
+    /// the connection because it stops.
+    ///
+    /// # Errors
+    /// If the viewer cannot continue.
+    fn handle_disconnection(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
     /// Returns what the viewer does with sound; `None` if it plays none, which is the default. Asked once, before all
     /// other calls.
     fn sound_mode(&self) -> Option<SoundMode> {

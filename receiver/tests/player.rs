@@ -52,6 +52,10 @@ impl Viewer for Teller {
     fn hold(&mut self, _picture: &Picture) -> Result<(), Self::Error> {
         Ok(self.0.send("held")?)
     }
+
+    fn handle_disconnection(&mut self) -> Result<(), Self::Error> {
+        Ok(self.0.send("disconnected")?)
+    }
 }
 
 fn welcome() -> Welcome {
@@ -131,6 +135,26 @@ async fn nothing_is_shown_while_there_is_no_connection() {
         assert!(shown.count() < 1000, "a picture is held without a connection");
     }
     player.finish().await.expect("nothing is wrong");
+}
+
+#[tokio::test]
+async fn a_viewer_learns_after_the_last_picture_that_the_connection_ended_unless_the_receiver_stopped() {
+    for ended in [true, false] {
+        let (tell, told) = channel();
+        let mut player = Player::start(Teller(tell));
+        player.handle_connection();
+        assert_eq!(player.handle_welcome(&welcome()).await.expect("it runs"), Readiness::Ready);
+        for frame in frames(8) {
+            player.handle_frame(frame, ReceiveStats::default()).expect("it takes all");
+        }
+        if ended {
+            player.handle_disconnection();
+        }
+        player.finish().await.expect("nothing is wrong");
+        let told: Vec<_> = told.iter().collect();
+        let ends = told.iter().filter(|what| **what == "disconnected").count();
+        assert_eq!((ends, told.last() == Some(&"disconnected")), (usize::from(ended), ended), "{told:?}");
+    }
 }
 
 #[tokio::test]

@@ -216,11 +216,12 @@ impl Viewer for Screen {
     }
 
     fn hold(&mut self, picture: &Picture) -> Result<()> {
-        if self.sound_mode() == Some(SoundMode::Recorded) {
-            // The next picture fills the time before it.
-            return Ok(());
-        }
-        self.put(|frames| frames.hold(picture))
+        // The next picture of a recording fills the time before it.
+        if self.sound_mode() == Some(SoundMode::Recorded) { Ok(()) } else { self.put(|frames| frames.hold(picture)) }
+    }
+
+    fn handle_disconnection(&mut self) -> Result<()> {
+        Ok(self.frames.as_mut().map_or(Ok(()), FrameWriter::cut_held)?)
     }
 
     fn sound_mode(&self) -> Option<SoundMode> {

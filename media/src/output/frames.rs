@@ -79,7 +79,7 @@ impl FramePlace {
             }
             Self::Folder(folder) => Kind::Folder(PictureFolder::begin(folder)?, display),
         };
-        Ok(FrameWriter { kind, is_standard: self.is_standard(), gap: None, repeated: 0 })
+        Ok(FrameWriter { kind, held: 0, repeated: 0 })
     }
 }
 
@@ -87,9 +87,8 @@ impl FramePlace {
 #[derive(Debug)]
 pub struct FrameWriter {
     kind: Kind,
-    is_standard: bool,
-    /// The picture to repeat if another follows, and for how many frames.
-    gap: Option<(Picture, u64)>,
+    /// The last pictures, which repeat the one before them while no frame comes.
+    held: u64,
     repeated: u64,
 }
 
@@ -100,12 +99,11 @@ enum Kind {
 }
 
 impl FrameWriter {
-    /// Announces that frames of `size` and this rate follow, from a source that begins: no gap before them is filled.
+    /// Announces that frames of `size` and this rate follow.
     ///
     /// # Errors
     /// [`Error`] if the video has frames of another size or rate. A folder accepts all.
     pub fn expect(&mut self, size: Size, rate: FrameRate) -> Result<(), Error> {
-        self.gap = None;
         match &mut self.kind {
             Kind::Video(video) => video.expect(size, rate).map_err(|error| video.get_ref().explain(error)),
             Kind::Folder(..) => Ok(()),
@@ -133,13 +131,14 @@ impl FrameWriter {
         self.repeated
     }
 
-    /// Writes the frame with this number, after the gap before it.
+    /// Writes the frame with this number.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn put(&mut self, number: u64, picture: &Picture) -> Result<(), Error> {
-        self.fill_gap()?;
-        self.write(number, picture)
+        self.write(number, picture)?;
+        self.held = 0;
+        Ok(())
     }
 
     fn write(&mut self, number: u64, picture: &Picture) -> Result<(), Error> {
@@ -149,7 +148,7 @@ impl FrameWriter {
         }
     }
 
-    /// Writes a picture in place of one frame, after the gap before it: a video needs every frame, a folder does not.
+    /// Writes a picture in place of one frame: a video needs every frame, a folder does not.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -166,28 +165,38 @@ impl FrameWriter {
     /// If it cannot be written.
     pub fn repeat(&mut self, picture: &Picture, count: u64) -> Result<(), Error> {
         if matches!(self.kind, Kind::Video(_)) {
-            (0..count).try_for_each(|_| self.write(0, picture))?;
-            self.repeated += count;
+            for _ in 0..count {
+                self.write(0, picture)?;
+                self.repeated += 1;
+            }
         }
         Ok(())
     }
 
-    /// Repeats a picture for a frame that does not come. On standard output it does so at once; in a file only if another
-    /// picture of this source follows, because otherwise the source has ended.
+    /// Repeats a picture for a frame that does not come. [`FrameWriter::cut_held`] takes it back.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn hold(&mut self, picture: &Picture) -> Result<(), Error> {
-        if self.is_standard {
-            return self.repeat(picture, 1);
-        }
-        self.gap.get_or_insert_with(|| (picture.clone(), 0)).1 += 1;
+        self.repeat(picture, 1)?;
+        self.held += 1;
         Ok(())
     }
 
-    fn fill_gap(&mut self) -> Result<(), Error> {
-        let gap = self.gap.take();
-        gap.map_or(Ok(()), |(picture, count)| self.repeat(&picture, count))
+    /// Cuts a file to the last picture that was not held, because its source has ended. Standard output, pipes and
+    /// devices keep what was written.
+    ///
+    /// # Errors
+    /// If the file cannot be cut.
+    pub fn cut_held(&mut self) -> Result<(), Error> {
+        let held = std::mem::take(&mut self.held);
+        let Kind::Video(video) = &mut self.kind else { return Ok(()) };
+        if held > 0 && video.get_ref().is_file() {
+            let whole = video.forget(held);
+            self.repeated -= held;
+            video.get_mut().truncate(whole)?;
+        }
+        Ok(())
     }
 
     /// Ends the output. The file appears now, or replaces the old one. If a write failed, as on a full disk, the file
@@ -212,27 +221,74 @@ impl FrameWriter {
 mod tests {
     use super::*;
 
+    fn picture(sample: u8) -> Picture {
+        let size = Size::new(2, 2).expect("a size");
+        Picture::new(size, nestcast_codec::Channels::Grey, vec![sample; 4]).expect("all samples")
+    }
+
+    fn begin(path: &Path) -> FrameWriter {
+        let place = FramePlace::new(path, &[]).expect("a place");
+        place.begin(FrameRate::new(30, 1).expect("a rate"), Display::default()).expect("it can be written")
+    }
+
+    /// Returns the first sample of each picture of a video that [`picture`] made.
+    fn samples(video: &[u8]) -> Vec<u8> {
+        let mut reader = crate::y4m::Reader::new(video, 100).expect("a header");
+        std::iter::from_fn(|| reader.read().expect("whole pictures")).map(|picture| picture.samples()[0]).collect()
+    }
+
     #[test]
-    fn a_file_has_a_gap_only_if_frames_of_its_source_follow() {
+    fn held_pictures_are_in_a_file_unless_their_source_ended_after_them() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.y4m");
-        let (size, rate) = (Size::new(2, 2).expect("a size"), FrameRate::new(30, 1).expect("a rate"));
-        let picture =
-            |sample| Picture::new(size, nestcast_codec::Channels::Grey, vec![sample; 4]).expect("all samples");
-        let place = FramePlace::new(&path, &[]).expect("a place");
-        let mut frames = place.begin(rate, Display::default()).expect("it is new");
+        let mut frames = begin(&path);
+        let hold = |frames: &mut FrameWriter, sample, count| {
+            (0..count).for_each(|_| frames.hold(&picture(sample)).expect("it is written"));
+        };
         frames.put(0, &picture(1)).expect("it is written");
-        (0..3).for_each(|_| frames.hold(&picture(2)).expect("it is written"));
+        hold(&mut frames, 2, 3);
+        assert_eq!((frames.frames(), frames.repeated()), (Some(4), 3), "nothing waits for the next frame");
         frames.put(4, &picture(3)).expect("it is written");
-        (0..100).for_each(|_| frames.hold(&picture(4)).expect("it is written"));
-        frames.expect(size, rate).expect("as before");
+        hold(&mut frames, 4, 100);
+        (0..2).for_each(|_| frames.cut_held().expect("it is cut"));
+        assert_eq!((frames.frames(), frames.repeated()), (Some(5), 3));
         frames.substitute(&picture(5)).expect("it is written");
-        (0..100).for_each(|_| frames.hold(&picture(6)).expect("it is written"));
-        assert_eq!((frames.frames(), frames.repeated()), (Some(6), 3));
+        hold(&mut frames, 6, 2);
         frames.finish().expect("it is written");
-        let written = std::fs::read(&path).expect("a file");
-        let samples = written.split(|byte| *byte == b'\n').filter(|line| line.len() >= 4 && line[0] < 9);
-        assert_eq!(samples.map(|line| line[0]).collect::<Vec<_>>(), [1, 2, 2, 2, 3, 5]);
+        assert_eq!(samples(&std::fs::read(&path).expect("a file")), [1, 2, 2, 2, 3, 5, 6, 6], "it was not cut again");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_pipe_gets_held_pictures_at_once_and_keeps_them() {
+        use std::io::Read as _;
+
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("pipe");
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe");
+        let reader = std::thread::spawn({
+            let path = path.clone();
+            move || std::fs::File::open(path).expect("a pipe")
+        });
+        let mut frames = begin(&path);
+        let mut pipe = reader.join().expect("it is open");
+        let mut next = |length: usize| {
+            let mut bytes = vec![0; length];
+            pipe.read_exact(&mut bytes).expect("it is there at once");
+            bytes
+        };
+        frames.put(0, &picture(1)).expect("a reader");
+        while next(1) != b"\n" {}
+        assert_eq!(next(10), b"FRAME\n\x01\x01\x01\x01");
+        frames.hold(&picture(2)).expect("a reader");
+        assert_eq!(next(10), b"FRAME\n\x02\x02\x02\x02");
+        frames.cut_held().expect("there is nothing to cut");
+        assert_eq!((frames.frames(), frames.repeated()), (Some(2), 1));
+        frames.put(2, &picture(3)).expect("a reader");
+        assert_eq!(next(10), b"FRAME\n\x03\x03\x03\x03");
+        frames.finish().expect("a reader");
     }
 
     #[test]

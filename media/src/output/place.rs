@@ -192,6 +192,12 @@ impl Pieces {
         self.output.explain(error)
     }
 
+    /// Returns whether [`Pieces::truncate`] cuts it: not standard output, a pipe or a device.
+    #[must_use]
+    pub const fn is_file(&self) -> bool {
+        matches!(self.sink, Sink::File(_))
+    }
+
     /// Cuts a file to its first `length` bytes. Standard output and devices stay as they are.
     ///
     /// # Errors

@@ -93,9 +93,24 @@ impl<W: Write> Writer<W> {
         self.whole
     }
 
+    /// Forgets the last pictures, up to `count`, for a caller that cuts them off the output. Returns the bytes that stay.
+    pub fn forget(&mut self, count: u64) -> u64 {
+        if let Some((size, format)) = self.shape {
+            let count = count.min(self.pictures);
+            self.pictures -= count;
+            self.whole -= count * (FRAME_LINE.len() + format.bytes(size)) as u64;
+        }
+        self.whole
+    }
+
     /// Returns the output by reference.
     pub const fn get_ref(&self) -> &W {
         &self.output
+    }
+
+    /// Returns the output by mutable reference.
+    pub const fn get_mut(&mut self) -> &mut W {
+        &mut self.output
     }
 
     /// Returns the output.
