@@ -25,6 +25,8 @@ pub(crate) struct Playback<'a, V> {
     announced: Option<Announcement>,
     /// Whether there is no connection: nothing stands in for frames that nobody sends.
     is_disconnected: bool,
+    /// Whether this connection has shown a frame: until then, nothing of the one before it is repeated.
+    has_shown: bool,
     /// The origin of the player's times.
     epoch: Instant,
     reported: Instant,
@@ -47,6 +49,7 @@ impl<'a, V: Viewer> Playback<'a, V> {
             sound_mode,
             announced: None,
             is_disconnected: false,
+            has_shown: false,
             epoch: now,
             reported: now,
             decoded,
@@ -113,7 +116,7 @@ impl<'a, V: Viewer> Playback<'a, V> {
             if self.announced.is_some() {
                 self.viewer.handle_disconnection().map_err(failed)?;
             }
-            self.is_disconnected = false;
+            (self.is_disconnected, self.has_shown) = (false, false);
             self.playout.handle_sound_end();
             self.play_sound()?;
             self.handle_welcome(&welcome, answer)?;
@@ -198,6 +201,7 @@ impl<'a, V: Viewer> Playback<'a, V> {
         };
         match present {
             Present::Show { id, captured, bytes, full, receiving, picture } => {
+                self.has_shown = true;
                 self.mailbox.was_useful();
                 let latency = sender_clock::since(captured, self.mailbox.ahead());
                 let decoding = decoding_time(&mut self.decoded, id) + start.elapsed();
@@ -207,6 +211,7 @@ impl<'a, V: Viewer> Playback<'a, V> {
                 Ok(())
             }
             Present::Conceal { id, picture } => self.viewer.conceal(&Concealed { id, picture }).map_err(failed),
+            Present::Hold { .. } if !self.has_shown => Ok(()),
             Present::Hold { picture } => self.viewer.hold(picture).map_err(failed),
         }
     }

@@ -138,7 +138,7 @@ pub trait Viewer: Send + 'static {
     }
 
     /// Shows the last picture again, because no frame arrived in a frame's time and nothing moves. It is not called while
-    /// there is no connection.
+    /// there is no connection, and before a connection's first frame.
     ///
     /// # Errors
     /// If it cannot be shown.

@@ -138,6 +138,26 @@ async fn nothing_is_shown_while_there_is_no_connection() {
 }
 
 #[tokio::test]
+async fn the_picture_of_one_connection_is_not_held_before_the_first_frame_of_the_next() {
+    let (tell, told) = channel();
+    let mut player = Player::start(Teller(tell));
+    for _ in 0..2 {
+        player.handle_connection();
+        assert_eq!(player.handle_welcome(&welcome()).await.expect("it runs"), Readiness::Ready);
+        // A picture would be held each 33 ms.
+        let early = std::iter::from_fn(|| told.recv_timeout(Duration::from_millis(300)).ok());
+        let early: Vec<_> = early.take(10).collect();
+        assert!(!early.contains(&"held") && !early.contains(&"concealed"), "{early:?}");
+        frames(8).into_iter().for_each(|frame| player.handle_frame(frame, ReceiveStats::default()).expect("it runs"));
+        while told.recv_timeout(PATIENCE).expect("pictures are held after the first frame") != "held" {}
+        player.handle_disconnection();
+        // What was on its way is shown still.
+        while told.recv_timeout(Duration::from_millis(500)).is_ok() {}
+    }
+    player.finish().await.expect("nothing is wrong");
+}
+
+#[tokio::test]
 async fn a_viewer_learns_after_the_last_picture_that_the_connection_ended_unless_the_receiver_stopped() {
     for ended in [true, false] {
         let (tell, told) = channel();
