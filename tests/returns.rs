@@ -12,7 +12,7 @@ use std::time::Duration;
 use nestcast_lab::bottleneck::Bottleneck;
 use nestcast_lab::link::Link;
 use nestcast_proto::{ReceiveStats, ReceivedFrame};
-use nestcast_receiver::{FrameSink, Trust, receive_over};
+use nestcast_receiver::{FrameSink, Goal, Trust, receive_over};
 use nestcast_sender::Broadcast;
 use nestcast_tests::network::{INTERVAL, identity};
 use nestcast_tests::still_frames::StillFrames;
@@ -104,6 +104,8 @@ pub(crate) struct Times {
     network: Bottleneck,
     pub(crate) frames: Vec<(Duration, Duration)>,
     pub(crate) connections: usize,
+    /// When there was no connection any more.
+    disconnections: Vec<Duration>,
 }
 
 impl FrameSink for Times {
@@ -111,6 +113,10 @@ impl FrameSink for Times {
 
     fn handle_connection(&mut self) {
         self.connections += 1;
+    }
+
+    fn handle_disconnection(&mut self) {
+        self.disconnections.push(self.network.now());
     }
 
     fn handle_frame(&mut self, frame: ReceivedFrame, _stats: ReceiveStats) -> Result<(), Self::Error> {
@@ -121,7 +127,7 @@ impl FrameSink for Times {
 
 impl Times {
     pub(crate) fn new(network: &Bottleneck) -> Self {
-        Self { network: network.clone(), frames: Vec::new(), connections: 0 }
+        Self { network: network.clone(), frames: Vec::new(), connections: 0, disconnections: Vec::new() }
     }
 
     /// Returns when the first frame comes that was captured after a moment.
@@ -221,6 +227,27 @@ fn a_receiver_without_a_network_for_three_seconds_goes_on_with_the_newest_frames
     assert!(first < BACK + Duration::from_secs(1) && times.connections == 1, "{first:?}, {}", times.connections);
     let later = times.frames.iter().filter(|(captured, _)| *captured >= BACK + Duration::from_secs(1)).count();
     assert!(later >= 140, "all frames of five seconds come, {later}");
+}
+
+/// The receiver leaves its connection itself, so the sink learns only from the failed attempt that there is none.
+#[test]
+fn a_sink_learns_that_a_receiver_which_goes_elsewhere_finds_no_sender() {
+    let times = in_virtual_time(async {
+        let network = network();
+        let (address, trust) = begin(&network);
+        let mut config = nestcast_receiver::ReceiverConfig::new(address, trust);
+        config.retry = RUN_TIME;
+        let seek = config.seek.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(CHANGE + INTERVAL).await;
+            seek.request(Goal::Back(Duration::from_secs(2)));
+        });
+        receive_with(&network, config, |now| Some(0).filter(|_| now < CHANGE), Duration::from_secs(20)).await.0
+    });
+    assert_eq!(times.connections, 1);
+    let first = times.disconnections.first().expect("the sink hears of it");
+    // The limit of one attempt, and the time that the connection before needs to settle.
+    assert!(*first < CHANGE + Duration::from_secs(9), "{first:?}");
 }
 
 /// Each attempt to connect has a socket of its own, as a system gives it.

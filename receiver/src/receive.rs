@@ -71,7 +71,11 @@ async fn connections<S: FrameSink>(
                     reception.handle_end(ended, sink)
                 }
             },
-            Err(error) => (error, None),
+            Err(error) => {
+                // After a connection that the receiver left to go elsewhere, this is the first that the sink hears of it.
+                sink.handle_disconnection();
+                (error, None)
+            }
         };
         let pause = reception.pause(error, useful)?;
         tokio::select! {

@@ -28,7 +28,8 @@ pub trait FrameSink: Send {
     /// Notes a new connection, the first or another: later calls belong to it.
     fn handle_connection(&mut self) {}
 
-    /// Notes that the connection ended and that the receiver may connect again: until then there is no broadcast.
+    /// Notes that there is no connection, and so no broadcast: one ended, or an attempt to connect failed. The receiver may
+    /// connect again. It calls this each time, unless it ends the connection itself, because it stops or goes elsewhere.
     fn handle_disconnection(&mut self) {}
 
     /// Sets the sender's clock: `now` is its time since 1970, accurate to half of the path's round trip. Called once on
