@@ -32,7 +32,7 @@ pub(crate) struct Counts {
     pub(crate) received: ReceiveStats,
     /// Frames that a newer one replaced.
     pub(crate) replaced: u64,
-    /// Connections after the first.
+    /// Connections with a useful frame, after the first of these.
     pub(crate) reconnects: u64,
     /// The time from the first useful frame of each connection to its last.
     pub(crate) watched: Duration,
@@ -59,16 +59,31 @@ struct State {
     lost: Option<u64>,
     /// How far the sender's clock is ahead of ours, in microseconds.
     ahead: i64,
-    /// When this connection's first and last useful frame was shown.
-    useful: Option<(Instant, Instant)>,
-    /// The time between them on earlier connections.
+    /// The last connection with a useful frame.
+    useful: Option<Useful>,
+    /// How many there were, and for how long those before it had useful frames.
+    useful_connections: u64,
     watched: Duration,
     ended: bool,
 }
 
+/// When a connection's first and last useful frame was shown.
+#[derive(Debug, Clone, Copy)]
+struct Useful {
+    connection: u64,
+    first: Instant,
+    last: Instant,
+}
+
+impl Useful {
+    fn time(self) -> Duration {
+        self.last - self.first
+    }
+}
+
 impl State {
     fn watched(&self) -> Duration {
-        self.watched.saturating_add(self.useful.map_or(Duration::ZERO, |(first, last)| last - first))
+        self.watched.saturating_add(self.useful.map_or(Duration::ZERO, Useful::time))
     }
 }
 
@@ -83,6 +98,8 @@ pub(crate) struct Mail {
     /// The sound of the broadcast that is announced.
     pub(crate) sound_announced: Option<Sound>,
     pub(crate) welcome: Option<(Welcome, Answer<Readiness>)>,
+    /// The number of the connection that the welcome is of.
+    pub(crate) connection: u64,
     pub(crate) package: Option<(Bytes, Answer<()>)>,
     /// Whether the connection that these frames came over ended, before anything that is announced.
     pub(crate) disconnected: bool,
@@ -109,8 +126,7 @@ impl Mailbox {
         let mut state = self.state();
         state.connections += 1;
         state.past = add(state.past, state.current);
-        state.watched = state.watched();
-        (state.current, state.useful) = (ReceiveStats::default(), None);
+        state.current = ReceiveStats::default();
     }
 
     /// Notes that the connection ended.
@@ -124,6 +140,7 @@ impl Mailbox {
         self.post(|state| {
             state.video = welcome.video.is_some();
             state.mail.welcome = Some((welcome, answer));
+            state.mail.connection = state.connections;
         });
         let readiness = answered.await.map_err(|_| Ended)?;
         // By now the thread has reported all frames of the connection before, and no frame of this one came.
@@ -198,7 +215,8 @@ impl Mailbox {
 
     /// Returns the time from this connection's first useful frame to the last; `None` if there was none.
     pub(crate) fn useful_for(&self) -> Option<Duration> {
-        self.state().useful.map(|(first, last)| last - first)
+        let state = self.state();
+        state.useful.filter(|useful| useful.connection == state.connections).map(Useful::time)
     }
 
     /// Closes the mailbox when the returned guard is dropped.
@@ -248,12 +266,19 @@ impl Mailbox {
         state.lost = state.lost.max(Some(frame));
     }
 
-    /// Notes that a frame of this connection was useful.
-    pub(crate) fn was_useful(&self) {
-        let now = Instant::now();
+    /// Notes that a frame of this connection was useful. The network may have another one already.
+    pub(crate) fn was_useful(&self, connection: u64) {
+        let last = Instant::now();
         let mut state = self.state();
-        let first = state.useful.map_or(now, |(first, _)| first);
-        state.useful = Some((first, now));
+        let first = match state.useful {
+            Some(useful) if useful.connection == connection => useful.first,
+            _ => {
+                state.watched = state.watched();
+                state.useful_connections += 1;
+                last
+            }
+        };
+        state.useful = Some(Useful { connection, first, last });
     }
 
     /// Returns the network's counts.
@@ -262,7 +287,7 @@ impl Mailbox {
         Counts {
             received: add(state.past, state.current),
             replaced: state.replaced,
-            reconnects: state.connections.saturating_sub(1),
+            reconnects: state.useful_connections.saturating_sub(1),
             watched: state.watched(),
         }
     }
@@ -301,5 +326,34 @@ fn add(a: ReceiveStats, b: ReceiveStats) -> ReceiveStats {
         missing_bases: a.missing_bases + b.missing_bases,
         bytes: a.bytes + b.bytes,
         useful: a.useful + b.useful,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_counts_if_it_showed_a_frame_and_one_frame_counts_for_one_connection() {
+        let mailbox = Mailbox::default();
+        let pause = || std::thread::sleep(Duration::from_millis(20));
+        let counted = || (mailbox.counts().reconnects, mailbox.useful_for().is_some());
+        mailbox.connected();
+        assert_eq!(counted(), (0, false));
+        mailbox.was_useful(1);
+        assert_eq!(counted(), (0, true));
+        // The next two are refused before any frame, while frames of the first are shown still.
+        for _ in 0..2 {
+            mailbox.connected();
+            pause();
+            mailbox.was_useful(1);
+            assert_eq!(counted(), (0, false));
+        }
+        let of_first = mailbox.counts().watched;
+        assert!(of_first >= Duration::from_millis(40), "{of_first:?}");
+        mailbox.connected();
+        pause();
+        mailbox.was_useful(4);
+        assert_eq!((counted(), mailbox.counts().watched), ((1, true), of_first));
     }
 }

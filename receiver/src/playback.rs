@@ -23,6 +23,8 @@ pub(crate) struct Playback<'a, V> {
     playout: Playout,
     sound_mode: Option<SoundMode>,
     announced: Option<Announcement>,
+    /// The number of the connection whose frames are shown.
+    connection: u64,
     /// Whether there is no connection: nothing stands in for frames that nobody sends.
     is_disconnected: bool,
     /// Whether this connection has shown a frame: until then, nothing of the one before it is repeated.
@@ -48,6 +50,7 @@ impl<'a, V: Viewer> Playback<'a, V> {
             playout,
             sound_mode,
             announced: None,
+            connection: 0,
             is_disconnected: false,
             has_shown: false,
             epoch: now,
@@ -116,7 +119,7 @@ impl<'a, V: Viewer> Playback<'a, V> {
             if self.announced.is_some() {
                 self.viewer.handle_disconnection().map_err(failed)?;
             }
-            (self.is_disconnected, self.has_shown) = (false, false);
+            (self.connection, self.is_disconnected, self.has_shown) = (mail.connection, false, false);
             self.playout.handle_sound_end();
             self.play_sound()?;
             self.handle_welcome(&welcome, answer)?;
@@ -202,7 +205,7 @@ impl<'a, V: Viewer> Playback<'a, V> {
         match present {
             Present::Show { id, captured, bytes, full, receiving, picture } => {
                 self.has_shown = true;
-                self.mailbox.was_useful();
+                self.mailbox.was_useful(self.connection);
                 let latency = sender_clock::since(captured, self.mailbox.ahead());
                 let decoding = decoding_time(&mut self.decoded, id) + start.elapsed();
                 let shown = Shown { id, captured, bytes, full, latency, receiving, decoding, picture };

@@ -47,7 +47,7 @@ pub struct Totals {
     pub received: ReceiveStats,
     /// Counts of the frames that were shown, and of those that were not.
     pub played: PlayStats,
-    /// Connections after the first.
+    /// Connections that showed a picture, after the first of these.
     pub reconnects: u64,
     /// How long pictures were shown: the time from the first of each connection to its last.
     pub watched: Duration,
