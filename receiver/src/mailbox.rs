@@ -48,6 +48,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     mail: Mail,
+    /// The sound of this connection's broadcast, until its welcome follows.
+    sound_announced: Option<Sound>,
     /// Whether frames are video, which depend on earlier ones.
     video: bool,
     /// What arrived on this connection, and on earlier ones.
@@ -95,9 +97,9 @@ pub(crate) struct Mail {
     pub(crate) more: Option<More>,
     /// Packets of sound, with the moment at which each came.
     pub(crate) sound: VecDeque<(Instant, SoundPacket)>,
-    /// The sound of the broadcast that is announced.
-    pub(crate) sound_announced: Option<Sound>,
     pub(crate) welcome: Option<(Welcome, Answer<Readiness>)>,
+    /// The sound of the broadcast that the welcome is of.
+    pub(crate) sound_announced: Option<Sound>,
     /// The number of the connection that the welcome is of.
     pub(crate) connection: u64,
     pub(crate) package: Option<(Bytes, Answer<()>)>,
@@ -126,7 +128,7 @@ impl Mailbox {
         let mut state = self.state();
         state.connections += 1;
         state.past = add(state.past, state.current);
-        state.current = ReceiveStats::default();
+        (state.current, state.sound_announced) = (ReceiveStats::default(), None);
     }
 
     /// Notes that the connection ended.
@@ -140,7 +142,7 @@ impl Mailbox {
         self.post(|state| {
             state.video = welcome.video.is_some();
             state.mail.welcome = Some((welcome, answer));
-            state.mail.connection = state.connections;
+            (state.mail.connection, state.mail.sound_announced) = (state.connections, state.sound_announced.take());
         });
         let readiness = answered.await.map_err(|_| Ended)?;
         // By now the thread has reported all frames of the connection before, and no frame of this one came.
@@ -184,7 +186,7 @@ impl Mailbox {
 
     /// Announces the sound of the broadcast whose welcome follows.
     pub(crate) fn sound_announced(&self, sound: Sound) {
-        self.post(|state| state.mail.sound_announced = Some(sound));
+        self.state().sound_announced = Some(sound);
     }
 
     /// Hands over a packet of sound. If too many wait, it replaces the oldest.
@@ -332,6 +334,33 @@ fn add(a: ReceiveStats, b: ReceiveStats) -> ReceiveStats {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn sound_arrives_with_the_welcome_of_its_connection_alone() {
+        let mailbox = Mailbox::default();
+        let welcome = Welcome {
+            model: [0; 6],
+            package: nestcast_proto::PackageHash([0; 32]),
+            width: 1,
+            height: 1,
+            rate: nestcast_proto::FrameRate::new(1, 1).expect("a rate"),
+            video: None,
+        };
+        // The first connection ends before its welcome, and the third has no sound.
+        for (announced, welcomed) in [(true, false), (true, true), (false, true)] {
+            mailbox.connected();
+            if announced {
+                mailbox.sound_announced(Sound::Stereo);
+            }
+            mailbox.disconnected();
+            assert_eq!(mailbox.take(Duration::ZERO).sound_announced, None, "the thread looks in between");
+            if welcomed {
+                let thread = async { mailbox.take(Duration::ZERO).sound_announced };
+                let (_, sound) = tokio::join!(mailbox.welcome(welcome.clone()), thread);
+                assert_eq!(sound.is_some(), announced);
+            }
+        }
+    }
 
     #[test]
     fn a_connection_counts_if_it_showed_a_frame_and_one_frame_counts_for_one_connection() {

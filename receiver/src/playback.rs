@@ -131,13 +131,15 @@ impl<'a, V: Viewer> Playback<'a, V> {
         Ok(())
     }
 
-    /// Begins with the sound of a connection, if it has any.
+    /// Begins with the sound of a connection, if it has any and the viewer plays it.
     fn handle_sound_announced(&mut self, announced: Option<Sound>) -> Result<(), ViewError> {
-        if let Some(sound) = announced {
-            self.playout.set_sound(self.sound_mode);
-            self.viewer.handle_sound_announced(sound).map_err(failed)?;
+        if self.sound_mode.is_none() {
+            return Ok(());
         }
-        Ok(())
+        if announced.is_some() {
+            self.playout.set_sound(self.sound_mode);
+        }
+        self.viewer.handle_sound_announced(announced).map_err(failed)
     }
 
     /// Plays the sound that is due.

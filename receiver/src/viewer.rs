@@ -162,11 +162,12 @@ pub trait Viewer: Send + 'static {
         None
     }
 
-    /// Learns the sound of the broadcast that the next announcement is of.
+    /// Learns the sound of the broadcast that was announced last; `None` if that has none. Called after each announcement if
+    /// the viewer plays sound.
     ///
     /// # Errors
     /// If it cannot be played.
-    fn handle_sound_announced(&mut self, sound: Sound) -> Result<(), Self::Error> {
+    fn handle_sound_announced(&mut self, sound: Option<Sound>) -> Result<(), Self::Error> {
         let _ = sound;
         Ok(())
     }

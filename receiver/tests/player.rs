@@ -8,8 +8,10 @@ use bytes::Bytes;
 use nestcast_codec::{
     Bitrate, Codec, Format, FrameRate, Picture, Population, Size, VideoEncoder, VideoModel, VideoSettings, Ycbcr,
 };
-use nestcast_proto::{FrameHeader, PackageHash, ReceiveStats, ReceivedFrame, Video, Welcome};
-use nestcast_receiver::{Announcement, Concealed, Decoding, FrameSink as _, Player, Readiness, Shown, Viewer};
+use nestcast_proto::{FrameHeader, PackageHash, ReceiveStats, ReceivedFrame, Sound, Video, Welcome};
+use nestcast_receiver::{
+    Announcement, Concealed, Decoding, FrameSink as _, Player, Readiness, Shown, SoundMode, Viewer,
+};
 
 /// The time after which a hang fails with a message.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -55,6 +57,29 @@ impl Viewer for Teller {
 
     fn handle_disconnection(&mut self) -> Result<(), Self::Error> {
         Ok(self.0.send("disconnected")?)
+    }
+}
+
+/// A viewer that reports what sound each connection has.
+struct Listener(Sender<Option<Sound>>);
+
+impl Viewer for Listener {
+    type Error = Box<dyn Error + Send + Sync>;
+
+    fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, Self::Error> {
+        Ok(Decoding::video(announced, 1))
+    }
+
+    fn show(&mut self, _shown: &Shown<'_>) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    fn sound_mode(&self) -> Option<SoundMode> {
+        Some(SoundMode::Live)
+    }
+
+    fn handle_sound_announced(&mut self, sound: Option<Sound>) -> Result<(), Self::Error> {
+        Ok(self.0.send(sound)?)
     }
 }
 
@@ -133,6 +158,20 @@ async fn nothing_is_shown_while_there_is_no_connection() {
         // What was on its way is shown still. Without an end, a picture would be held each 33 ms.
         let shown = (0..1000).take_while(|_| told.recv_timeout(Duration::from_millis(500)).is_ok());
         assert!(shown.count() < 1000, "a picture is held without a connection");
+    }
+    player.finish().await.expect("nothing is wrong");
+}
+
+#[tokio::test]
+async fn a_viewer_learns_for_each_connection_whether_it_has_sound() {
+    let (tell, told) = channel();
+    let mut player = Player::start(Listener(tell));
+    for sound in [Some(Sound::Mono), None, Some(Sound::Stereo)] {
+        player.handle_connection();
+        assert!(sound.is_none_or(|sound| player.handle_sound_announced(sound)));
+        assert_eq!(player.handle_welcome(&welcome()).await.expect("it runs"), Readiness::Ready);
+        assert_eq!(told.recv_timeout(PATIENCE), Ok(sound));
+        player.handle_disconnection();
     }
     player.finish().await.expect("nothing is wrong");
 }

@@ -76,12 +76,6 @@ impl<W: Write + Seek> SoundTrack<W> {
         Ok(())
     }
 
-    /// Returns whether it has begun with sound.
-    #[must_use]
-    pub const fn has_begun(&self) -> bool {
-        self.file.is_some()
-    }
-
     /// Takes a frame of a video of this rate. Returns how often the picture before it is written again first, so that
     /// both files stay in step; `None` if this one is left out.
     pub fn frame(&mut self, captured: u64, rate: FrameRate) -> Option<u64> {

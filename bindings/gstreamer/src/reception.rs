@@ -115,8 +115,8 @@ impl Viewer for Queueing {
         self.sound.as_ref().map(|_| SoundMode::Live)
     }
 
-    fn handle_sound_announced(&mut self, sound: Sound) -> Result<(), Unshown> {
-        Ok(self.sound.as_mut().map_or(Ok(()), |player| player.begin(sound))?)
+    fn handle_sound_announced(&mut self, sound: Option<Sound>) -> Result<(), Unshown> {
+        Ok(self.sound.as_mut().zip(sound).map_or(Ok(()), |(player, sound)| player.begin(sound))?)
     }
 
     fn play(&mut self, block: &SoundBlock) -> Result<(), Unshown> {

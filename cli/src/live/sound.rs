@@ -35,8 +35,12 @@ impl Speaker {
         if is_standard(&self.path) { SoundMode::Live } else { SoundMode::Recorded }
     }
 
-    /// Begins with the sound of a connection. A file keeps the channels of the first.
-    pub(super) fn begin(&mut self, sound: Sound) -> Result<()> {
+    /// Begins with the sound of a connection, or notes that it has none. A file keeps the channels of the first.
+    pub(super) fn begin(&mut self, sound: Option<Sound>) -> Result<()> {
+        let Some(sound) = sound else {
+            files::note_once("the broadcast has no sound, so --sound writes nothing: ask the sender for sound");
+            return Ok(());
+        };
         if self.mode() == SoundMode::Live {
             self.renderer = Some((SoundRenderer::new(sound)?, sound));
             return Ok(());
@@ -48,9 +52,6 @@ impl Speaker {
     /// Returns how often the picture before this one is written again first, so that both files stay in step; `None` if
     /// this one is left out.
     pub(super) fn frame(&mut self, captured: u64, rate: FrameRate) -> Option<u64> {
-        if self.renderer.is_none() && !self.track.has_begun() {
-            files::note_once("the broadcast has no sound, so --sound writes nothing: ask the sender for sound");
-        }
         if self.mode() == SoundMode::Live { Some(0) } else { self.track.frame(captured, rate) }
     }
 

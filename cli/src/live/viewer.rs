@@ -228,7 +228,7 @@ impl Viewer for Screen {
         self.speaker.as_ref().map(Speaker::mode)
     }
 
-    fn handle_sound_announced(&mut self, sound: Sound) -> Result<()> {
+    fn handle_sound_announced(&mut self, sound: Option<Sound>) -> Result<()> {
         self.speaker.as_mut().map_or(Ok(()), |speaker| speaker.begin(sound))
     }
 
