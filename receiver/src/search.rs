@@ -35,7 +35,7 @@ pub(crate) async fn search(dialer: &Dialer, retry: &mut Retry) -> Result<QuicCon
             },
             () = wait_until(next), if attempts.len() < MAX_ATTEMPTS => {
                 if let Some(silence) = retry.reminder() {
-                    tracing::warn!("no sender has answered for {} s; nestcast goes on trying", silence.as_secs());
+                    tracing::warn!("no picture for {} s, and no sender answers; nestcast goes on trying", silence.as_secs());
                 }
                 begin(&mut attempts, retry.attempt_time());
                 next = retry.next_beside(fastrand::f64()).map(|gap| Instant::now() + gap);
