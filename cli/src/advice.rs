@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue};
-use nestcast_codec::{Error as CodecError, MAX_SIDE};
+use nestcast_codec::Error as CodecError;
 use nestcast_encode::PictureError;
 use nestcast_media::{Kind, Refusal, output, picture, stored, stream, y4m};
 use nestcast_proto::{Code, ReceiverEnd};
@@ -98,8 +98,9 @@ fn of_y4m(error: &y4m::Error) -> Option<&'static str> {
 fn of_codec(error: &CodecError) -> Option<&'static str> {
     Some(match error {
         CodecError::Model { .. } => ": name the folder of the model it needs with --model",
-        CodecError::Limit { max, .. } if *max == u64::from(MAX_SIDE) => ": get it again, or a smaller picture",
-        CodecError::Limit { .. } => ": if you trust it, raise --max-pixels",
+        CodecError::Limit { what, .. } if what.contains("number of pixels") => ": if you trust it, raise --max-pixels",
+        CodecError::Limit { what, .. } if what.contains("side in pixels") => ": get it again, or a smaller picture",
+        CodecError::Limit { .. } => ": get it again",
         CodecError::Corrupt { .. } => ": get the stream again",
         _ => return None,
     })
@@ -142,7 +143,7 @@ fn of_receiver(error: &nestcast_receiver::Error) -> Option<&'static str> {
         Error::Closed(Code::Key | Code::Expired | Code::Audience | Code::Used) => ": ask the sender for a new one",
         Error::Closed(Code::Denied) => ": ask the sender",
         Error::NameNeeded => ": ask for one, and give it as in HOST:PORT/cam1",
-        Error::Closed(Code::NoBroadcast) => ": ask for the name, or leave it out if the sender has one broadcast alone",
+        Error::Closed(Code::NoBroadcast) => ": ask for the name, or leave it out if its broadcast has no name",
         Error::Closed(Code::Model) => ": name the model's folder with --model",
         Error::Closed(Code::Full) => ": try later",
         _ => return None,

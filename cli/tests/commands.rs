@@ -450,6 +450,12 @@ fn a_stream_whose_header_has_a_side_too_long_is_not_helped_by_more_pixels() {
     bench.write("wide.nst", &stream);
     let line = bench.refuse(&["decode", "wide.nst", "-o", "out", "--decoder", "linear"]);
     assert!(line.ends_with(", over the limit of 16384: get it again, or a smaller picture"), "{line}");
+    // The same number as a limit of pixels.
+    bench.write("large.png", &png::rgb(160, 120));
+    bench.succeed(&["encode", "large.png", "-o", "large.nst", "--analysis", "linear"]);
+    let few = ["decode", "large.nst", "-o", "out", "--decoder", "linear", "--max-pixels", "16384"];
+    let line = bench.refuse(&few);
+    assert!(line.ends_with(", over the limit of 16384: if you trust it, raise --max-pixels"), "{line}");
 }
 
 #[test]

@@ -120,7 +120,10 @@ fn several_broadcasts_are_at_one_address_each_by_its_name() {
             "",
             "the sender's broadcasts have names, and the address needs one: ask for one, and give it as in HOST:PORT/cam1",
         ),
-        ("/cam3", "the sender has no broadcast of this name: ask for the name, or leave it out if the sender has one"),
+        (
+            "/cam3",
+            "the sender has no broadcast of this name: ask for the name, or leave it out if its broadcast has no name",
+        ),
     ] {
         let place = format!("{}{place}", sender.address);
         let arguments = ["receive", &place, "--fingerprint", &sender.fingerprint, "-o", "none", "--retry", "0"];

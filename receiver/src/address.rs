@@ -27,10 +27,16 @@ pub struct Address {
 
 /// The error for text that is not a host and port.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "give a host and a port, as in example.org:4433 or [::1]:4433, and a broadcast there if it has a name, as in example.org:4433/cam1"
-)]
-pub struct AddressError;
+pub enum AddressError {
+    /// It has no host or no port, or the rest of it is no name of a broadcast.
+    #[error(
+        "give a host and a port, as in example.org:4433 or [::1]:4433, and a broadcast there if it has a name, as in example.org:4433/cam1"
+    )]
+    Parts,
+    /// It is a URL of a sender. One of https with a name is none, because relays have such ones.
+    #[error("a sender's address has no scheme: give {0}")]
+    Scheme(String),
+}
 
 impl Address {
     /// Returns the host without the brackets and the zone of IPv6: the name in its certificate.
@@ -63,14 +69,26 @@ impl FromStr for Address {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
+        if let Some((scheme @ ("http" | "https"), rest)) = text.split_once("://") {
+            return Err(without_scheme(scheme, rest.trim_end_matches('/')));
+        }
         let (place, name) = text.split_once('/').unwrap_or((text, ""));
-        let broadcast = name.parse().map_err(|_| AddressError)?;
-        let (host, port) = place.rsplit_once(':').ok_or(AddressError)?;
+        let broadcast = name.parse().map_err(|_| AddressError::Parts)?;
+        let (host, port) = place.rsplit_once(':').ok_or(AddressError::Parts)?;
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         let is_whole = bare.is_some() || !host.contains(':');
         let host = bare.unwrap_or(host).to_owned();
         let port = port.parse().ok().filter(|port: &u16| *port > 0 && is_whole && !host.is_empty());
-        Ok(Self { text: text.to_owned(), host, port: port.ok_or(AddressError)?, broadcast })
+        Ok(Self { text: text.to_owned(), host, port: port.ok_or(AddressError::Parts)?, broadcast })
+    }
+}
+
+/// Returns the error for a URL: the address to give instead, or the form of one.
+fn without_scheme(scheme: &str, rest: &str) -> AddressError {
+    match rest.parse::<Address>() {
+        Ok(address) if scheme == "http" || address.broadcast.is_empty() => AddressError::Scheme(rest.to_owned()),
+        Err(_) if scheme == "http" => AddressError::Scheme("HOST:PORT, or HOST:PORT/NAME".to_owned()),
+        _ => AddressError::Parts,
     }
 }
 
@@ -94,7 +112,19 @@ mod tests {
         for wrong in
             ["", "nowhere", "nowhere:", ":4433", "[]:4433", "::1", "a:0", "a:65536", "a:port", "a:1/b/c", "a:1/b c"]
         {
-            assert_eq!(wrong.parse::<Address>(), Err(AddressError), "{wrong}");
+            assert_eq!(wrong.parse::<Address>(), Err(AddressError::Parts), "{wrong}");
+        }
+        for (url, told) in [
+            ("http://a.example:1", "give a.example:1"),
+            ("https://a.example:1/", "give a.example:1"),
+            ("http://[::1]:1/cam1/", "give [::1]:1/cam1"),
+            ("http://a.example/cam1", "give HOST:PORT, or HOST:PORT/NAME"),
+        ] {
+            let refused = url.parse::<Address>().expect_err("it has a scheme").to_string();
+            assert_eq!(refused, format!("a sender's address has no scheme: {told}"), "{url}");
+        }
+        for url in ["https://a.example:1/cam1", "https://a.example", "moq://a.example:1/cam1"] {
+            assert_eq!(url.parse::<Address>(), Err(AddressError::Parts), "{url}");
         }
     }
 }

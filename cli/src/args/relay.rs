@@ -1,6 +1,6 @@
 //! The words for relays of Media over QUIC.
 
-use nestcast_receiver::Address;
+use nestcast_receiver::{Address, AddressError};
 
 #[cfg(feature = "moq")]
 pub(crate) use with::Relay;
@@ -27,18 +27,14 @@ impl Place {
 }
 
 pub(super) fn place(text: &str) -> Result<Place, String> {
-    let bare = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://")).unwrap_or_default();
-    let bare = bare.trim_end_matches('/');
-    if bare.parse::<Address>().is_ok_and(|address| address.broadcast().is_empty()) {
-        return Err(format!("a sender's address has no scheme: give {bare}"));
-    }
-    if text.contains("://") {
+    let address = text.parse::<Address>();
+    if text.contains("://") && !matches!(address, Err(AddressError::Scheme(_))) {
         #[cfg(feature = "moq")]
         return text.parse().map(Place::Relay).map_err(|error: nestcast_moq::RelayUrlError| error.to_string());
         #[cfg(not(feature = "moq"))]
-        return Err(super::missing::how_to_install("--relay").unwrap_or_default() + ", or give a sender as HOST:PORT");
+        return Err(super::missing::how_to_install("relays").unwrap_or_default() + ", or give a sender as HOST:PORT");
     }
-    text.parse().map(Place::Sender).map_err(|error: nestcast_receiver::AddressError| error.to_string())
+    address.map(Place::Sender).map_err(|error| error.to_string())
 }
 
 #[cfg(feature = "moq")]
@@ -92,9 +88,9 @@ mod tests {
         #[cfg(feature = "moq")]
         assert!(matches!(place("moq://example.org:4443/garden"), Ok(Place::Relay(_))));
         #[cfg(not(feature = "moq"))]
-        assert!(place("moq://example.org:4443/garden").is_err_and(|error| error.contains("--features full,moq")));
-        for text in ["http://127.0.0.1:4433", "https://127.0.0.1:4433/"] {
-            assert!(place(text).is_err_and(|error| error.ends_with(": give 127.0.0.1:4433")), "{text}");
+        assert!(place("moq://example.org:4443/garden").is_err_and(|error| error.contains("without relays: install")));
+        for (text, give) in [("http://127.0.0.1:4433/cam1", "127.0.0.1:4433/cam1"), ("https://[::1]:1/", "[::1]:1")] {
+            assert!(place(text).is_err_and(|error| error.ends_with(&format!(": give {give}"))), "{text}");
         }
         assert!(place("moq://example.org").is_err() && place("example.org").is_err());
     }

@@ -41,7 +41,7 @@ pub fn run(address: &str, interval: Duration, once: bool) -> Result<(), PageErro
 
 /// Returns an address without the other parts of a URL.
 fn host_and_port(address: &str) -> &str {
-    let bare = address.strip_prefix("http://").unwrap_or(address);
+    let bare = address.split_once("://").map_or(address, |(_, rest)| rest);
     bare.split('/').next().unwrap_or(bare)
 }
 
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_url_is_an_address_too() {
-        for text in ["[::1]:9433", "http://[::1]:9433", "http://[::1]:9433/metrics"] {
+        for text in ["[::1]:9433", "http://[::1]:9433", "https://[::1]:9433", "http://[::1]:9433/metrics"] {
             assert_eq!(host_and_port(text), "[::1]:9433");
         }
     }
