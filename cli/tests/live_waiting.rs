@@ -164,16 +164,74 @@ fn a_video_does_not_grow_while_its_receiver_waits_for_a_broadcast() {
     let mut said = BufReader::new(receiver.stderr.take().expect("it is piped")).lines().map_while(Result::ok);
     assert!(said.any(|line| line.contains("the broadcast ended; waiting for the next")));
     // The first tells of what was on its way. A line comes each second, in which 30 pictures would be repeated.
-    let told = lines.by_ref().filter(|line| line.contains("\"event\":\"received\"")).take(4);
-    let repeated: Vec<u64> = told
-        .map(|line| {
-            serde_json::from_str::<serde_json::Value>(&line).expect("JSON")["repeated"].as_u64().expect("a count")
-        })
-        .collect();
-    assert_eq!(repeated[1], repeated[3], "{repeated:?}");
+    let mut lines = lines.map(|line| serde_json::from_str::<serde_json::Value>(&line).expect("JSON"));
+    let mut pictures = 1;
+    let mut is_total = |line: &serde_json::Value| {
+        pictures += u64::from(line["event"] == "frame" || line["event"] == "concealed");
+        line["event"] == "received"
+    };
+    let repeated = |line: &serde_json::Value| line["repeated"].as_u64().expect("a count");
+    let told: Vec<_> = lines.by_ref().filter(&mut is_total).take(4).collect();
+    assert_eq!(repeated(&told[1]), repeated(&told[3]), "{told:?}");
     end(&receiver);
-    lines.for_each(drop);
+    let last = lines.filter(is_total).last().expect("the totals come at the end");
     assert!(receiver.wait().expect("it ends").success());
+    pictures += repeated(&last);
+    assert_eq!(pictures_of(&bench.read("record.y4m")), pictures, "{last}");
+}
+
+/// Returns how many pictures a y4m video has.
+#[cfg(unix)]
+fn pictures_of(video: &[u8]) -> u64 {
+    let mut reader = nestcast_media::y4m::Reader::new(video, 10_000).expect("y4m");
+    let mut pictures = 0;
+    while reader.read().expect("whole pictures").is_some() {
+        pictures += 1;
+    }
+    pictures
+}
+
+/// A source that gives nothing for a while: the picture is repeated meanwhile.
+#[cfg(unix)]
+#[test]
+fn a_video_has_a_silent_time_at_its_end_if_its_user_ends_it_but_not_if_the_broadcast_ends() {
+    use rustix::process::{Pid, Signal, kill_process};
+    for by_user in [true, false] {
+        let bench = Bench::new();
+        let mut sender = Sender::start_with(&bench, &["-"], &clip(20));
+        let mut receiver = Command::new(NESTCAST)
+            .args(sender.receive(&["-o", "record.y4m", "--json"]))
+            .current_dir(bench.path(""))
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let lines = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
+        let mut lines = lines.map(|line| serde_json::from_str::<serde_json::Value>(&line).expect("JSON"));
+        let mut input = sender.child.stdin.take().expect("it is piped");
+        let frame = [b"FRAME\n", &[100; 32 * 24][..]].concat();
+        // It may join after the first frames.
+        while !lines.by_ref().take(1).any(|line| line["event"] == "frame") {
+            input.write_all(&frame).expect("it reads");
+        }
+        let mut pictures = 1;
+        let mut repeated = 0;
+        while repeated < 20 {
+            let line = lines.next().expect("it goes on");
+            pictures += u64::from(line["event"] == "frame" || line["event"] == "concealed");
+            repeated = line["repeated"].as_u64().unwrap_or(repeated);
+        }
+        if by_user {
+            kill_process(Pid::from_child(&receiver), Signal::TERM).expect("it runs");
+        }
+        drop(input);
+        for line in lines {
+            pictures += u64::from(line["event"] == "frame" || line["event"] == "concealed");
+            repeated = line["repeated"].as_u64().unwrap_or(repeated);
+        }
+        assert!(receiver.wait().expect("it ends").success());
+        assert_eq!(repeated >= 20, by_user, "{repeated} are repeated");
+        assert_eq!(pictures_of(&bench.read("record.y4m")), pictures + repeated);
+    }
 }
 
 /// A receiver that waits, with what it prints.

@@ -238,11 +238,11 @@ impl Viewer for Screen {
 
     fn report(&mut self, totals: &Totals) -> Result<()> {
         let repeated = self.frames.as_ref().map_or(0, FrameWriter::repeated);
-        let played = PlayStats { repeated, ..totals.played };
-        *self.totals.lock().unwrap_or_else(PoisonError::into_inner) = Totals { played, ..*totals };
+        let totals = Totals { played: PlayStats { repeated, ..totals.played }, ..*totals };
+        *self.totals.lock().unwrap_or_else(PoisonError::into_inner) = totals;
         self.speaker.as_mut().map_or(Ok(()), Speaker::flush)?;
         if let Some(lines) = self.lines {
-            lines.print(&Line::Received(totals))?;
+            lines.print(&Line::Received(&totals))?;
         }
         Ok(())
     }
