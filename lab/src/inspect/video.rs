@@ -13,6 +13,10 @@ use crate::metrics::{YcbcrPsnr, ycbcr_psnr};
 use crate::rate_distortion::rounded;
 use crate::video::kbps;
 
+/// The longest time from one frame to the next that counts. After a longer one, or after a step back, another broadcast
+/// begins, and the step counts as a frame interval.
+const LONGEST_STEP: Duration = Duration::from_secs(30);
+
 /// All lines of the report.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -110,8 +114,10 @@ pub struct Frames {
     frames: u64,
     keys: u64,
     beginnings: u64,
-    /// The time of the last frame that a decoder can begin with, and the longest time after one.
-    begun: Duration,
+    /// When the last frame was captured, in microseconds, if the file says so.
+    captured: Option<u64>,
+    /// The time since the last frame that a decoder can begin with, and the longest time after one.
+    since: Duration,
     longest: Duration,
     bytes: u64,
     /// PSNR of luma of the compared frames.
@@ -122,8 +128,8 @@ impl Frames {
     /// Takes the frames of a video of this rate.
     #[must_use]
     pub const fn new(rate: FrameRate) -> Self {
-        let (begun, longest) = (Duration::ZERO, Duration::ZERO);
-        Self { rate, frames: 0, keys: 0, beginnings: 0, begun, longest, bytes: 0, luma_db: Vec::new() }
+        let (captured, since, longest) = (None, Duration::ZERO, Duration::ZERO);
+        Self { rate, frames: 0, keys: 0, beginnings: 0, captured, since, longest, bytes: 0, luma_db: Vec::new() }
     }
 
     /// Returns the line of the next frame. `has_random_access` says whether a random-access frame can stand for it; `psnr`
@@ -132,14 +138,12 @@ impl Frames {
         let head = frame.head;
         let bytes = frame.bytes.len();
         let is_key = head.is_some_and(|head| head.key);
-        let by_rate = Duration::from_secs_f64(frame.number as f64 / self.rate.per_second());
-        let time = frame.captured.map_or(by_rate, Duration::from_micros);
-        if self.beginnings > 0 {
-            self.longest = self.longest.max(time.saturating_sub(self.begun));
-        }
+        let step = self.step_to(frame.captured);
+        self.since = self.since.saturating_add(step);
+        self.longest = self.longest_with(Duration::ZERO);
         if is_key || has_random_access {
             self.beginnings += 1;
-            self.begun = time;
+            self.since = Duration::ZERO;
         }
         self.frames += 1;
         self.keys += u64::from(is_key);
@@ -157,6 +161,18 @@ impl Frames {
         })
     }
 
+    /// Returns the time from the last frame to the next one, which was captured then.
+    fn step_to(&mut self, captured: Option<u64>) -> Duration {
+        let before = std::mem::replace(&mut self.captured, captured);
+        let step = before.zip(captured).and_then(|(before, captured)| captured.checked_sub(before));
+        step.map(Duration::from_micros).filter(|step| *step <= LONGEST_STEP).unwrap_or(self.rate.interval())
+    }
+
+    /// Returns the longest time after a frame that a decoder can begin with, if the last frame lasts this long.
+    fn longest_with(&self, last: Duration) -> Duration {
+        if self.beginnings == 0 { self.longest } else { self.longest.max(self.since.saturating_add(last)) }
+    }
+
     /// Returns the number of frames so far.
     #[must_use]
     pub const fn count(&self) -> u64 {
@@ -166,7 +182,8 @@ impl Frames {
     /// Returns the line of all frames together.
     #[must_use]
     pub fn total(&self) -> Line {
-        let Self { rate, frames, keys, beginnings, longest, bytes, ref luma_db, .. } = *self;
+        let Self { rate, frames, keys, beginnings, bytes, ref luma_db, .. } = *self;
+        let longest = self.longest_with(rate.interval());
         let mean = luma_db.iter().sum::<f64>() / luma_db.len() as f64;
         let luma_db = (!luma_db.is_empty()).then(|| rounded(mean, 3));
         let (longest_to_next_s, kbps) = (rounded(longest.as_secs_f64(), 3), rounded(kbps(bytes, frames, rate), 2));
@@ -270,5 +287,41 @@ impl Display for Total {
             "{beginnings} frame{begins} that a decoder can begin with, and at most {longest_to_next_s:.1} s from one to the next \
              or to the end"
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the longest time to the next frame that a decoder can begin with, at 10 frames a second. Each frame has its
+    /// capture time in milliseconds and whether a decoder can begin with it.
+    fn longest(video: &[(Option<u64>, bool)]) -> f64 {
+        let mut frames = Frames::new(FrameRate::new(10, 1).expect("a rate"));
+        for (number, (captured, begins)) in (0..).zip(video) {
+            let captured = captured.map(|time| time * 1000);
+            frames.line(&StoredFrame { number, bytes: Vec::new().into(), captured, head: None }, *begins, None);
+        }
+        let Line::Total(total) = frames.total() else { panic!("a total") };
+        total.longest_to_next_s
+    }
+
+    #[test]
+    fn the_longest_time_has_the_last_frame_and_no_time_between_two_broadcasts() {
+        let close = |video: &[_], seconds: f64| {
+            let found = longest(video);
+            assert!((found - seconds).abs() < 1e-9, "{found} for {seconds}: {video:?}");
+        };
+        close(&[], 0.0);
+        close(&[(None, false), (None, false)], 0.0);
+        close(&[(None, true)], 0.1);
+        close(&[(None, true), (None, false), (None, false)], 0.3);
+        close(&[(Some(1000), true), (Some(1100), false), (Some(1200), true), (Some(1300), false)], 0.2);
+        // A pause counts, an hour between two broadcasts does not, nor does a clock that was set back.
+        close(&[(Some(1000), true), (Some(4000), false), (Some(4100), true)], 3.1);
+        close(&[(Some(1000), true), (Some(3_601_000), false), (Some(3_601_100), true)], 0.2);
+        close(&[(Some(9000), true), (Some(1000), false), (Some(1100), true)], 0.2);
+        // Some frames have no time.
+        close(&[(None, true), (Some(1_000_000), false), (Some(1_000_100), false), (None, false), (None, true)], 0.4);
     }
 }
