@@ -491,6 +491,28 @@ fn an_unknown_option_is_a_slip_or_one_of_another_command() {
 }
 
 #[test]
+fn what_a_small_build_is_said_to_lack_is_in_a_larger_one() {
+    let bench = Bench::new();
+    let help = |arguments: &[&str]| String::from_utf8(bench.run(arguments, &[]).stdout).expect("text");
+    let with_options = ["send", "receive", "encode", "decode", "cut", "inspect", "eval"];
+    let all = with_options.map(|command| help(&[command, "--help"])).concat() + &help(&["--help"]);
+    let there: Vec<_> = all.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').collect();
+    let full = [cfg!(feature = "access"), cfg!(feature = "demo"), cfg!(feature = "metrics"), cfg!(feature = "qlog")];
+    let full =
+        full.into_iter().chain([cfg!(feature = "perceptual"), cfg!(feature = "plot"), cfg!(feature = "retrieval")]);
+    let builds = [full.into_iter().all(|is_on| is_on), cfg!(feature = "moq")];
+    let lists: Vec<_> =
+        include_str!("../src/args/missing.rs").split('"').filter(|text| text.starts_with("--")).collect();
+    assert_eq!(lists.len(), builds.len());
+    for (list, _) in lists.iter().zip(builds).filter(|(_, is_built)| *is_built) {
+        // A receiver's URL is no word of the program.
+        for name in list.split(' ').filter(|name| *name != "relays") {
+            assert!(there.contains(&name), "no help names {name}");
+        }
+    }
+}
+
+#[test]
 fn the_manual_names_every_option() {
     let bench = Bench::new();
     let manual = include_str!("../../docs/program.md");

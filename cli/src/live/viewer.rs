@@ -95,8 +95,8 @@ impl Screen {
     fn decoding(&mut self, package: Package, announced: &Announcement) -> Result<Decoding> {
         let decoder = self.decoder();
         let &Model { threads, max_pixels, .. } = &self.model;
-        process::note_connected(announced, self.lines.is_some());
         let decoding = Decoding::new(Model { package, threads, max_pixels }.decoder(decoder)?);
+        process::note_connected(announced, self.lines.is_some());
         let colours = Ycbcr { matrix: Matrix::usual(announced.size), ..Ycbcr::BT601 };
         let is_video = matches!(self.place, FramePlace::Video(_));
         Ok(if is_video { decoding.with_ycbcr420(colours) } else { decoding })
