@@ -78,6 +78,11 @@ impl EffortLadder {
         EFFORT_TIMES[self.place].0
     }
 
+    /// Returns whether frames that take too long lower the effort.
+    pub(crate) const fn may_fall(&self) -> bool {
+        !self.is_pinned && self.place > 0
+    }
+
     /// Notes that a frame took this many seconds, and returns whether the effort changes with the next one.
     pub(crate) fn handle_encoded(&mut self, seconds: f64) -> bool {
         if self.is_pinned {

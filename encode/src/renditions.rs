@@ -140,9 +140,10 @@ impl Renditions {
         self.limit.most() > 1
     }
 
-    /// Notes that a frame took this many seconds to encode, in all its renditions.
-    pub(crate) fn handle_encoded(&mut self, seconds: f64) {
-        self.time.handle_encoded(seconds);
+    /// Notes that a frame took this many seconds to encode, in all its renditions; `may_fall` says whether the next ones
+    /// may take less effort.
+    pub(crate) fn handle_encoded(&mut self, seconds: f64, may_fall: bool) {
+        self.time.handle_encoded(seconds, may_fall);
     }
 
     /// Notes that frames will take another time from now on.

@@ -17,31 +17,39 @@ const WAIT_SECONDS: f64 = 10.0;
 pub(super) struct EncoderTime {
     frames_a_second: f64,
     share: Option<f64>,
+    /// Seconds for which it has been measured.
+    measured: f64,
+    /// Whether frames may soon take less time: with less effort.
+    may_fall: bool,
     /// Seconds until a rendition may be added again.
     waits: f64,
 }
 
 impl EncoderTime {
     pub(super) const fn new(frames_a_second: f64) -> Self {
-        Self { frames_a_second, share: None, waits: 0.0 }
+        Self { frames_a_second, share: None, measured: 0.0, may_fall: false, waits: 0.0 }
     }
 
-    /// Notes that a frame took this many seconds.
-    pub(super) fn handle_encoded(&mut self, seconds: f64) {
-        let weight = (1.0 / (AVERAGING_SECONDS * self.frames_a_second)).min(1.0);
+    /// Notes that a frame took this many seconds; `may_fall` says whether the next ones may take less effort.
+    pub(super) fn handle_encoded(&mut self, seconds: f64, may_fall: bool) {
+        let interval = 1.0 / self.frames_a_second;
+        self.measured += interval;
+        self.may_fall = may_fall;
+        // The mean of all frames at first, then of the recent ones.
+        let weight = (interval / self.measured.min(AVERAGING_SECONDS)).min(1.0);
         let now = (seconds * self.frames_a_second).min(MAX_INTERVALS);
         self.share = Some(self.share.map_or(now, |share| share + (now - share) * weight));
-        self.waits = (self.waits - 1.0 / self.frames_a_second).max(0.0);
+        self.waits = (self.waits - interval).max(0.0);
     }
 
     /// Notes that a rendition was removed for lack of time: the others' time is measured anew.
     pub(super) const fn handle_given_up(&mut self) {
-        (self.share, self.waits) = (None, WAIT_SECONDS);
+        (self.share, self.measured, self.waits) = (None, 0.0, WAIT_SECONDS);
     }
 
     /// Notes that frames will take another time: it is measured anew.
     pub(super) const fn handle_effort_changed(&mut self) {
-        self.share = None;
+        (self.share, self.measured) = (None, 0.0);
     }
 
     /// Returns whether there is time for one more rendition.
@@ -49,9 +57,9 @@ impl EncoderTime {
         self.waits <= 0.0 && self.share.is_none_or(|share| share <= HAS_ROOM)
     }
 
-    /// Returns whether there is too little time for the present renditions.
+    /// Returns whether there is too little time for the present renditions, whatever the effort.
     pub(super) fn is_short(&self) -> bool {
-        self.share.is_some_and(|share| share > TOO_LONG)
+        !self.may_fall && self.measured >= AVERAGING_SECONDS && self.share.is_some_and(|share| share > TOO_LONG)
     }
 }
 
@@ -62,15 +70,26 @@ mod tests {
     #[test]
     fn one_long_frame_changes_nothing_and_after_many_it_waits() {
         let mut time = EncoderTime::new(30.0);
-        (0..30).for_each(|_| time.handle_encoded(0.01));
-        time.handle_encoded(1.0);
+        (0..30).for_each(|_| time.handle_encoded(0.01, false));
+        time.handle_encoded(1.0, false);
         assert!(time.has_room() && !time.is_short());
-        (0..30).for_each(|_| time.handle_encoded(0.04));
+        (0..30).for_each(|_| time.handle_encoded(0.04, false));
         assert!(time.is_short() && !time.has_room());
         time.handle_given_up();
-        (0..290).for_each(|_| time.handle_encoded(0.01));
+        (0..290).for_each(|_| time.handle_encoded(0.01, false));
         assert!(!time.has_room() && !time.is_short());
-        (0..20).for_each(|_| time.handle_encoded(0.01));
+        (0..20).for_each(|_| time.handle_encoded(0.01, false));
         assert!(time.has_room());
+    }
+    #[test]
+    fn before_a_rendition_is_given_up_the_effort_falls_as_far_as_it_can() {
+        let mut time = EncoderTime::new(30.0);
+        (0..60).for_each(|_| time.handle_encoded(0.04, true));
+        assert!(!time.is_short() && !time.has_room());
+        time.handle_effort_changed();
+        (0..14).for_each(|_| time.handle_encoded(0.04, false));
+        assert!(!time.is_short(), "the new effort has no mean yet");
+        (0..2).for_each(|_| time.handle_encoded(0.04, false));
+        assert!(time.is_short());
     }
 }
