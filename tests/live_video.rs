@@ -103,26 +103,40 @@ fn a_constant_link_brings_every_frame_nearly_as_good_as_the_codec_gives_it_at_th
     }
 }
 
+/// Lets the rate of `link` fall at these moments, after bases have got their part of a rate that lasts, and returns the
+/// longest time without a new picture for each moment. No frame may be lost.
+fn falls(
+    source: fn(RenditionLimit) -> VideoFrames,
+    [before, after]: [u64; 2],
+    rtt: u64,
+    moments: u64,
+) -> Vec<Duration> {
+    let gaps = (0..moments).map(|moment| {
+        let fall = ms(6000 + 37 * moment);
+        let link = Link::varying(vec![(ms(0), before), (fall, after)]).with_rtt(ms(rtt));
+        let watchers = watch_source(source(RenditionLimit::default()), &[link], ms(8000), &[(ms(0), None)]);
+        assert_whole(&watchers[0], &format!("from {before} to {after} bit/s after {fall:?}, {rtt} ms"));
+        watchers[0].longest_gap()
+    });
+    gaps.collect()
+}
+
+/// The gap depends on which frame the fall hits, and then on which packets the queue drops: this checks the mean of
+/// several moments.
+fn assert_mean(gaps: &[Duration], most: Duration, what: &str) {
+    let mean = gaps.iter().sum::<Duration>() / u32::try_from(gaps.len()).expect("few moments");
+    println!("{what}: {gaps:?}, {mean:?}");
+    assert!(mean <= most, "{what}: {gaps:?}");
+}
+
 #[test]
 fn a_fall_to_a_tenth_loses_no_base() {
     for (before, longest, moments) in [(3_000_000, 120, 4), (1_000_000, 500, 12)] {
         for rtt in [10, 50] {
-            // The gap depends on which frame the fall hits, and then on which packets the queue drops: this checks the
-            // mean of several moments, and that no gap lasts a second.
-            let gaps = (0..moments).map(|moment| {
-                let fall = 4000 + 37 * moment;
-                let link = Link::varying(vec![(ms(0), before), (ms(fall), before / 10)]).with_rtt(ms(rtt));
-                let watchers = watch(&link, ms(6000), &[(ms(0), None)]);
-                assert_whole(&watchers[0], &format!("{before} bit/s to a tenth, {rtt} ms"));
-                watchers[0].longest_gap()
-            });
-            let gaps: Vec<_> = gaps.collect();
-            let mean = gaps.iter().sum::<Duration>() / u32::try_from(gaps.len()).expect("few moments");
-            println!("{before} bit/s to a tenth, {rtt} ms: {gaps:?}, {mean:?}");
-            assert!(
-                mean <= ms(longest) && gaps.iter().all(|gap| *gap < ms(1000)),
-                "{before} bit/s, {rtt} ms: {gaps:?}"
-            );
+            let what = format!("{before} bit/s to a tenth, {rtt} ms");
+            let gaps = falls(video_frames::video_frames, [before, before / 10], rtt, moments);
+            assert_mean(&gaps, ms(longest), &what);
+            assert!(gaps.iter().all(|gap| *gap < ms(1000)), "{what}: {gaps:?}");
         }
     }
 }
@@ -130,14 +144,18 @@ fn a_fall_to_a_tenth_loses_no_base() {
 #[test]
 fn a_fall_to_a_quarter_stops_the_picture_for_less_than_four_frame_intervals() {
     for rtt in [10, 50, 100] {
-        for moment in 0..4 {
-            let fall = 4000 + 37 * moment;
-            let link = Link::varying(vec![(ms(0), 1_000_000), (ms(fall), 250_000)]).with_rtt(ms(rtt));
-            let watchers = watch(&link, ms(6000), &[(ms(0), None)]);
-            assert_whole(&watchers[0], &format!("to a quarter after {fall} ms, {rtt} ms"));
-            let gap = watchers[0].longest_gap();
-            assert!(gap < ms(133), "{rtt} ms: {gap:?}");
-        }
+        let gaps = falls(video_frames::video_frames, [1_000_000, 250_000], rtt, 4);
+        println!("to a quarter, {rtt} ms: {gaps:?}");
+        assert!(gaps.iter().all(|gap| *gap < ms(133)), "{rtt} ms: {gaps:?}");
+    }
+}
+
+/// Noise fills bases: they are as large as allowed.
+#[test]
+fn a_fall_to_a_quarter_loses_no_base_of_noise() {
+    for rtt in [10, 50, 100] {
+        let gaps = falls(video_frames::noisy_video_frames, [1_000_000, 250_000], rtt, 8);
+        assert_mean(&gaps, ms(600), &format!("noise, to a quarter, {rtt} ms"));
     }
 }
 

@@ -3,89 +3,146 @@
 //! The more bytes base layers have, the better all receivers see: blocks are refreshed from them. But they must arrive.
 //! After the rate falls, those on the way arrive late, and all later frames wait for them. So base layers have much of
 //! a rate that has lasted, less of one that has just risen, and least after a fall, until those on the way are through.
+//! If the rate is soon back, it only stalled, and base layers are what they were.
+
+use std::collections::BTreeMap;
 
 /// The part of the slowest receiver's rate for base layers if that rate has lasted.
 const LASTING_BASE_SHARE: f64 = 0.75;
 /// The part for a rate that is new.
 const BASE_SHARE: f64 = 0.4;
 /// The growth of base layers in a second from the latter to the former part.
-const LASTING_RATE_RISE: f64 = 1.2;
-/// The rate has fallen if base layers had more than this many times what the path carries now.
-const FALLEN_BASE_SHARE: f64 = 1.5;
-/// A receiver with less than this part of the median rate does not slow the others: it gets random-access frames again
-/// and again.
+const LASTING_GROWTH: f64 = 1.2;
+/// The most growth in a second of base layers below that part, and of the slowest rate.
+const GROWTH: f64 = 4.3;
+/// A receiver's rate has fallen if base layers had more than this many times what its path carries now.
+const FALLEN_RATIO: f64 = 1.2;
+/// With this many times as much, base layers have [`BASE_SHARE`] of the new rate. With more they have less, by the square.
+const DEEP_FALL_RATIO: f64 = 1.6;
+/// The least part of that after a fall.
+const LEAST_FALLEN_SHARE: f64 = 0.5;
+/// The part of the base layers' rate that still counts a second later: a rate may fall in steps.
+const RECENT_DECAY: f64 = 0.1;
+/// A rate that comes back within [`STALL_SECONDS`] and stays for [`BACK_SECONDS`] only stalled.
+const STALL_SECONDS: f64 = 2.0;
+const BACK_SECONDS: f64 = 0.2;
+/// A receiver with less than this part of the median rate does not slow the others more: it gets random-access frames
+/// again and again.
 const HOPELESS_RATE_SHARE: f64 = 0.25;
-/// The most growth of the slowest rate from frame to frame: it falls at once, and rises fivefold in a second. After a
-/// fall, base layers grow as fast.
-const MAX_RATE_RISE: f64 = 1.05;
-/// The least rate in bits a second.
+/// The least rate in bits a second that is known.
 const MIN_BITS_PER_SECOND: f64 = 8.0;
 
-/// Follows the rate of the slowest receiver. All rates are in bits a second.
-#[derive(Debug, Clone, Copy)]
+/// Follows the rates of a rendition's receivers. All rates are in bits a second.
+#[derive(Debug, Clone)]
 pub(crate) struct BaseRate {
-    slowest: f64,
-    /// The number of the slowest receiver, if there was one.
-    receiver: Option<u64>,
+    /// The slowest receiver's rate, as far as it counts: it falls at once and rises slowly. `None` if it is not known.
+    slowest: Option<f64>,
     bits: f64,
+    /// For each receiver the highest rate of the last base layers that went to it.
+    recent: BTreeMap<u64, f64>,
+    stall: Option<Stall>,
 }
 
-/// The rates of a rendition's receivers.
+/// A fall that may be a stall.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rates {
-    pub(crate) slowest: f64,
-    pub(crate) median: f64,
-    /// The number of the slowest receiver.
+struct Stall {
+    /// The rate of base layers before it.
+    bits: f64,
+    /// Seconds since it began.
+    age: f64,
+    /// Seconds for which the rate has been back.
+    back: f64,
+}
+
+/// The path of a receiver.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Path {
+    /// The receiver's number.
     pub(crate) receiver: u64,
+    pub(crate) rate: f64,
+    /// Whether the receiver waits for a random-access frame: no base layer is of use to it.
+    pub(crate) waits: bool,
 }
 
 impl BaseRate {
     /// Begins with this rate of the slowest receiver.
     pub(crate) fn new(slowest: f64) -> Self {
         let slowest = slowest.max(MIN_BITS_PER_SECOND);
-        Self { slowest, receiver: None, bits: slowest * BASE_SHARE }
+        Self { slowest: Some(slowest), bits: slowest * BASE_SHARE, recent: BTreeMap::new(), stall: None }
     }
 
     /// Returns the rate for a rendition that branches off here, whose slowest receiver is not known yet.
-    pub(crate) const fn branch(self) -> Self {
-        Self { slowest: f64::INFINITY, receiver: None, ..self }
+    pub(crate) fn branch(&self) -> Self {
+        Self { slowest: None, stall: None, ..self.clone() }
     }
 
-    /// Notes the receivers' rates for the next frame, if there are receivers. `interval`: the seconds since the frame
-    /// before.
-    pub(crate) fn handle_frame(&mut self, rates: Option<Rates>, interval: f64) {
-        let before = *self;
-        let mut most = LASTING_BASE_SHARE;
-        if let Some(Rates { slowest, median, receiver }) = rates {
-            let counts = slowest.max(median * HOPELESS_RATE_SHARE);
-            if slowest < counts {
-                // More would starve it sooner.
-                most = BASE_SHARE;
-            }
-            self.slowest = counts.min(before.slowest * MAX_RATE_RISE).max(MIN_BITS_PER_SECOND);
-            self.receiver = Some(receiver);
-        }
-        let Self { slowest, receiver, bits } = *self;
+    /// Notes the receivers of the next frame's base layer. Those whose rate is not known do not count. `interval`: the
+    /// seconds since the frame before.
+    pub(crate) fn handle_frame(&mut self, paths: &[Path], interval: f64) {
+        let paths: Vec<&Path> = paths.iter().filter(|path| path.rate >= MIN_BITS_PER_SECOND).collect();
+        let mut rates: Vec<f64> = paths.iter().map(|path| path.rate).collect();
+        rates.sort_by(f64::total_cmp);
+        let Some(median) = rates.get(rates.len().saturating_sub(1) / 2) else { return };
+        let least = median * HOPELESS_RATE_SHARE;
+        let now = rates[0].max(least);
+        let slowest = self.slowest.map_or(now, |before| now.min(before * GROWTH.powf(interval)));
+        self.slowest = Some(slowest);
+        let served = || paths.iter().filter(|path| !path.waits);
+        // Where nobody gets base layers, nothing is learned about them.
+        let most = served().map(|path| self.most(path, least)).min_by(f64::total_cmp).unwrap_or(self.bits);
         let usual = slowest * BASE_SHARE;
-        self.bits = if bits > slowest * FALLEN_BASE_SHARE {
-            // The larger those on the way are, the longer they hold up the next ones. On the way to a receiver that has
-            // just come there are none.
-            let excess = if receiver == before.receiver { bits / before.slowest / BASE_SHARE } else { 1.0 };
-            usual / (excess * excess).max(1.0)
-        } else if bits < usual {
-            (bits * MAX_RATE_RISE).min(usual)
+        let grown = if self.bits < usual {
+            (self.bits * GROWTH.powf(interval)).min(usual)
         } else {
-            (bits * LASTING_RATE_RISE.powf(interval)).min(slowest * most)
+            self.bits * LASTING_GROWTH.powf(interval)
         };
+        if most < self.bits {
+            self.stall.get_or_insert(Stall { bits: self.bits, age: 0.0, back: 0.0 });
+        }
+        self.bits = grown.min(most);
+        self.end_stall(most, now, interval);
+        let decay = RECENT_DECAY.powf(interval);
+        let recent = |receiver| self.recent.get(receiver).map_or(self.bits, |recent| (recent * decay).max(self.bits));
+        self.recent = served().map(|path| (path.receiver, recent(&path.receiver))).collect();
     }
 
-    /// The rate of the slowest receiver, as far as it counts.
-    pub(crate) const fn slowest(self) -> f64 {
+    /// Returns the most that base layers may have for this receiver. `least`: the least rate that counts.
+    fn most(&self, &Path { receiver, rate, .. }: &Path, least: f64) -> f64 {
+        if rate < least {
+            return least * BASE_SHARE;
+        }
+        // To a new receiver no base layer is on the way.
+        let Some(recent) = self.recent.get(&receiver) else { return rate * BASE_SHARE };
+        let ratio = recent / rate;
+        if ratio > FALLEN_RATIO {
+            // The more there is on the way, the longer it holds up the next ones.
+            let part = DEEP_FALL_RATIO / ratio;
+            rate * BASE_SHARE * (part * part).clamp(LEAST_FALLEN_SHARE, 1.0)
+        } else {
+            rate * LASTING_BASE_SHARE
+        }
+    }
+
+    /// Returns to the base layers of before a stall, once the receivers could have had them for long enough. Base layers
+    /// may have `most` now, and the slowest receiver has `now`.
+    fn end_stall(&mut self, most: f64, now: f64, interval: f64) {
+        let Some(Stall { bits, age, back }) = self.stall else { return };
+        let back = if most >= bits { back + interval } else { 0.0 };
+        self.stall = Some(Stall { bits, age: age + interval, back }).filter(|stall| stall.age < STALL_SECONDS);
+        if back >= BACK_SECONDS {
+            self.slowest = Some(now);
+            self.bits = self.bits.max(bits);
+            self.stall = None;
+        }
+    }
+
+    /// The rate of the slowest receiver, as far as it counts; `None` if none is known.
+    pub(crate) const fn slowest(&self) -> Option<f64> {
         self.slowest
     }
 
     /// The rate of the base layers.
-    pub(crate) const fn bits(self) -> f64 {
+    pub(crate) const fn bits(&self) -> f64 {
         self.bits
     }
 }
@@ -96,45 +153,76 @@ mod tests {
 
     const INTERVAL: f64 = 1.0 / 30.0;
 
-    /// Lets the slowest receiver have this rate for some frames, and returns the part of it that base layers have.
+    /// Lets these receivers, from 1 on, have these rates for some frames of `interval` seconds, and returns the rate of
+    /// the base layers.
+    fn bits_after(base: &mut BaseRate, (frames, interval): (u32, f64), rates: &[f64]) -> f64 {
+        let paths: Vec<Path> =
+            (1..).zip(rates).map(|(receiver, rate)| Path { receiver, rate: *rate, waits: false }).collect();
+        (0..frames).for_each(|_| base.handle_frame(&paths, interval));
+        base.bits()
+    }
+
+    /// Lets one receiver have this rate for some frames, and returns the part of it that base layers have.
     fn share_after(base: &mut BaseRate, frames: u32, rate: f64) -> f64 {
-        let rates = Rates { slowest: rate, median: rate, receiver: 7 };
-        (0..frames).for_each(|_| base.handle_frame(Some(rates), INTERVAL));
-        base.bits() / rate
+        bits_after(base, (frames, INTERVAL), &[rate]) / rate
+    }
+
+    fn lasting(rates: &[f64]) -> BaseRate {
+        let mut base = BaseRate::new(1e6);
+        bits_after(&mut base, (300, INTERVAL), rates);
+        base
     }
 
     #[test]
     fn bases_have_more_of_a_rate_that_lasts() {
-        let mut base = BaseRate::new(1e6);
-        assert!((base.bits() - 0.4e6).abs() < 1.0);
-        let after_two_seconds = share_after(&mut base, 60, 1e6);
-        assert!((0.55..0.6).contains(&after_two_seconds), "{after_two_seconds}");
-        assert!((share_after(&mut base, 60, 1e6) - 0.75).abs() < 1e-9);
-        assert!((share_after(&mut base, 1, 0.6e6) - 0.75).abs() < 1e-9, "a small fall keeps the part");
-    }
-
-    #[test]
-    fn a_fall_leaves_bases_the_less_the_larger_they_were() {
-        let [mut new, mut lasting] = [0, 300].map(|frames| {
+        for (interval, seconds) in [(1.0 / 60.0, 60), (INTERVAL, 30), (0.2, 5)] {
             let mut base = BaseRate::new(1e6);
-            share_after(&mut base, frames, 1e6);
-            base
-        });
-        assert!((share_after(&mut new, 1, 0.25e6) - 0.4).abs() < 1e-9);
-        let after_fall = share_after(&mut lasting, 1, 0.25e6);
-        assert!((0.11..0.12).contains(&after_fall), "{after_fall}");
-        // The bytes more that were on the way in four frames are saved in the next second.
-        let saved: f64 = (0..30).map(|_| 0.4 - share_after(&mut lasting, 1, 0.25e6)).sum();
-        assert!(saved * 0.25 > (0.75 - 0.4) * 2.0, "{saved}");
-        assert!((share_after(&mut lasting, 3, 0.25e6) - 0.4).abs() < 0.02);
+            assert!((base.bits() - 0.4e6).abs() < 1.0);
+            let mut after = |seconds| bits_after(&mut base, (seconds, interval), &[1e6]) / 1e6;
+            let after_two_seconds = after(2 * seconds);
+            assert!((0.55..0.6).contains(&after_two_seconds), "{after_two_seconds}");
+            assert!((after(2 * seconds) - 0.75).abs() < 1e-9);
+        }
+        assert!((share_after(&mut lasting(&[1e6]), 1, 0.7e6) - 0.75).abs() < 1e-9, "a small fall keeps the part");
     }
 
     #[test]
-    fn a_slow_receiver_that_comes_is_no_fall() {
-        let mut base = BaseRate::new(1e6);
-        share_after(&mut base, 300, 1e6);
-        base.handle_frame(Some(Rates { slowest: 0.3e6, median: 1e6, receiver: 8 }), INTERVAL);
-        assert!((base.bits() - 0.4 * 0.3e6).abs() < 1.0, "{base:?}");
+    fn a_deeper_fall_leaves_bases_less_of_the_new_rate() {
+        let shares = [0.7, 0.55, 0.4, 0.25, 0.1].map(|rate| share_after(&mut lasting(&[1e6]), 1, rate * 1e6));
+        let expected = [0.75, 0.4, 0.29, 0.2, 0.2];
+        assert!(shares.iter().zip(expected).all(|(share, expected)| (share - expected).abs() < 0.002), "{shares:?}");
+        let mut base = lasting(&[1e6]);
+        share_after(&mut base, 1, 0.25e6);
+        let later = share_after(&mut base, 18, 0.25e6);
+        assert!((0.39..0.41).contains(&later), "{later}");
+    }
+
+    #[test]
+    fn a_fall_in_steps_is_a_fall() {
+        let mut base = lasting(&[1e6]);
+        for rate in [0.8e6, 0.6e6, 0.45e6] {
+            share_after(&mut base, 1, rate);
+        }
+        assert!(share_after(&mut base, 1, 0.3e6) < 0.3, "{base:?}");
+    }
+
+    #[test]
+    fn a_fall_counts_whoever_falls_and_who_comes_does_not_fall() {
+        let mut base = lasting(&[1e6, 1.05e6]);
+        assert!(bits_after(&mut base, (1, INTERVAL), &[1e6, 0.25e6]) < 0.21 * 0.25e6, "{base:?}");
+        let mut base = lasting(&[1e6]);
+        assert!((bits_after(&mut base, (1, INTERVAL), &[1e6, 0.3e6]) - 0.4 * 0.3e6).abs() < 1.0, "{base:?}");
+        assert!(bits_after(&mut base, (3, INTERVAL), &[1e6, 0.3e6]) > 0.4 * 0.3e6, "{base:?}");
+    }
+
+    #[test]
+    fn after_a_stall_bases_are_what_they_were() {
+        let mut base = lasting(&[1e6]);
+        share_after(&mut base, 4, 0.25e6);
+        assert!(share_after(&mut base, 4, 1e6) < 0.15, "it may be low again");
+        assert!((share_after(&mut base, 4, 1e6) - 0.75).abs() < 1e-9, "{base:?}");
+        share_after(&mut base, 90, 0.25e6);
+        assert!(share_after(&mut base, 8, 1e6) < 0.4, "that was no stall: {base:?}");
     }
 
     #[test]
@@ -143,29 +231,34 @@ mod tests {
         for _ in 0..5 {
             let high = share_after(&mut base, 60, 1e6);
             assert!((0.35..0.6).contains(&high), "{high}");
-            share_after(&mut base, 30, 0.2e6);
+            share_after(&mut base, 75, 0.2e6);
         }
     }
 
     #[test]
     fn a_receiver_far_slower_than_the_median_does_not_slow_the_others() {
+        let mut base = lasting(&[1e6, 1e6, 0.05e6]);
+        assert!((base.slowest().expect("known") - 0.25e6).abs() < 1.0 && (base.bits() - 0.4 * 0.25e6).abs() < 1.0);
+        assert!(bits_after(&mut base, (150, INTERVAL), &[1e6, 1e6]) > 0.5e6, "it left: {base:?}");
+    }
+
+    #[test]
+    fn who_waits_or_is_not_known_does_not_count_and_nothing_grows_without_receivers() {
+        let mut base = lasting(&[1e6]);
+        let path = |receiver, rate, waits| Path { receiver, rate, waits };
+        base.handle_frame(&[path(1, 1e6, false), path(2, 0.3e6, true), path(3, 0.0, false)], INTERVAL);
+        assert!((base.bits() - 0.75e6).abs() < 1.0 && base.slowest() == Some(0.3e6), "{base:?}");
         let mut base = BaseRate::new(1e6);
-        for _ in 0..300 {
-            base.handle_frame(Some(Rates { slowest: 0.05e6, median: 1e6, receiver: 7 }), INTERVAL);
-        }
-        assert!((base.slowest() - 0.25e6).abs() < 1.0 && (base.bits() - 0.4 * 0.25e6).abs() < 1.0);
+        base.handle_frame(&[], 60.0);
+        assert!((base.bits() - 0.4e6).abs() < 1.0);
     }
 
     #[test]
     fn a_branch_takes_the_rate_of_its_own_slowest_receiver_at_once() {
-        let mut base = BaseRate::new(1e6);
-        share_after(&mut base, 300, 1e6);
-        for (slowest, bits) in [(0.1e6, 0.04e6), (1e6, 0.75e6)] {
-            let mut branch = base.branch();
-            share_after(&mut branch, 1, slowest);
-            assert!((branch.slowest() - slowest).abs() < 1.0 && (branch.bits() - bits).abs() < 1.0, "{branch:?}");
+        for (slowest, share) in [(0.4e6, 0.29), (1e6, 0.75), (4e6, 0.19)] {
+            let mut branch = lasting(&[1e6]).branch();
+            let got = share_after(&mut branch, 1, slowest);
+            assert!(branch.slowest() == Some(slowest) && (got - share).abs() < 0.01, "{branch:?}");
         }
-        let mut faster = base.branch();
-        assert!(share_after(&mut faster, 30, 4e6) > 0.39);
     }
 }

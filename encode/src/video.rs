@@ -12,7 +12,7 @@ use nestcast_proto::{
     Rendition, SourceError, Video, Welcome,
 };
 
-use crate::base_rate::{BaseRate, Rates};
+use crate::base_rate::{BaseRate, Path};
 use crate::demand_rate::rate_of;
 use crate::effort::EffortLadder;
 use crate::error::PictureError;
@@ -47,6 +47,8 @@ pub struct VideoEncoding {
     joins: RandomAccessBudget,
     /// Encodes the frames of receivers on their way to another rendition.
     switch: Option<Switch>,
+    /// The capture time of the last frame, in microseconds since 1970-01-01 UTC.
+    captured: Option<u64>,
     /// Whether the last picture was the one before.
     stayed: bool,
 }
@@ -76,7 +78,7 @@ impl VideoEncoding {
         let frames_a_second = rate.per_second();
         let samples = format.size.pixels() as f64 * frames_a_second;
         let base = BaseRate::new(samples * BITS_PER_PIXEL);
-        let population = population(&[base.slowest()], base.bits());
+        let population = population(&[base.bits()], base.bits());
         let settings = VideoSettings { size: format.size, rate, population, threads };
         let effort = EffortLadder::new(samples, frames_a_second);
         let encoder = VideoRenditions::new(&VideoModel::built_in(), settings, 1).expect("one rendition");
@@ -90,6 +92,7 @@ impl VideoEncoding {
             useful: vec![0],
             joins: RandomAccessBudget::default(),
             switch: None,
+            captured: None,
             stayed: false,
         })
     }
@@ -109,7 +112,8 @@ impl VideoEncoding {
     /// receiver asks for one, unless too many were made recently: the receiver then asks again.
     fn frame(&mut self, picture: &Picture, place: Place, demand: &Demand) -> Result<BroadcastFrame, Error> {
         self.joins.handle_frame();
-        self.follow(demand)?;
+        let interval = self.interval(place.captured);
+        self.follow(demand, interval)?;
         let coded = self.encoder.encode(picture)?;
         self.stayed = coded.iter().all(|frame| frame.stays);
         // Key frames answer the requests too: a receiver that waits for a random-access frame can begin with one.
@@ -194,15 +198,24 @@ impl VideoEncoding {
             return None;
         }
         let most = usize::try_from(MAX_FRAME).unwrap_or(usize::MAX);
-        let carried = Bitrate::rounded(self.bases[at].slowest() * RANDOM_ACCESS_INTERVALS);
+        let slowest = self.bases[at].slowest().unwrap_or_default();
+        let carried = Bitrate::rounded(slowest * RANDOM_ACCESS_INTERVALS);
         let base = carried.bytes_per_frame(self.rate).clamp(MIN_RANDOM_ACCESS_BYTES, most);
         // If a path carries more bytes in time, the base-layer reference of a new receiver is closer to the others'.
         let Coded { bytes, .. } = self.encoder.join(at, base.max(self.useful[at]))?;
         Some(RandomAccessFrame { base: base.min(bytes.len()), bytes })
     }
 
-    /// Adapts the renditions to the current receivers.
-    fn follow(&mut self, demand: &Demand) -> Result<(), Error> {
+    /// Returns the seconds since the frame before: as its capture time says, but at least those of the highest frame
+    /// rate, and at most one.
+    fn interval(&mut self, captured: u64) -> f64 {
+        let before = self.captured.replace(captured).unwrap_or(captured);
+        let interval = Duration::from_micros(captured.saturating_sub(before));
+        interval.max(self.rate.interval()).as_secs_f64().min(1.0)
+    }
+
+    /// Adapts the renditions to the current receivers, `interval` seconds after the frame before.
+    fn follow(&mut self, demand: &Demand, interval: f64) -> Result<(), Error> {
         let useful = demand.take_useful_bytes().min(MAX_FRAME);
         let receivers = demand.receivers();
         let known = |&(number, wanted): &(u64, ReceiverDemand)| {
@@ -218,7 +231,7 @@ impl VideoEncoding {
             let is_in = |(number, _): &&(u64, ReceiverDemand)| inside.binary_search(number).is_ok();
             let inside: Vec<_> = receivers.iter().filter(is_in).collect();
             let wanted = inside.iter().map(|(_, wanted)| wanted.useful_bytes).max().filter(|_| self.bases.len() > 1);
-            self.follow_rendition(at, &inside, wanted.map_or(useful, |wanted| wanted.min(useful)));
+            self.follow_rendition(at, &inside, interval, wanted.map_or(useful, |wanted| wanted.min(useful)));
         }
         Ok(())
     }
@@ -241,17 +254,15 @@ impl VideoEncoding {
     }
 
     /// Adapts the rendition at this place to these receivers, which can use `useful` bytes of a frame.
-    fn follow_rendition(&mut self, at: usize, receivers: &[&(u64, ReceiverDemand)], useful: u64) {
+    fn follow_rendition(&mut self, at: usize, receivers: &[&(u64, ReceiverDemand)], interval: f64, useful: u64) {
         let most = most_bits(self.rate);
-        let rates: Vec<f64> = receivers.iter().map(|(_, wanted)| rate_of(wanted).min(most)).collect();
-        let known = population(&rates, 0.0);
-        let slowest = receivers.iter().zip(&rates).min_by(|(_, a), (_, b)| a.total_cmp(b));
-        let known = slowest.zip(known.median()).map(|(((receiver, _), slowest), median)| Rates {
-            slowest: *slowest,
-            median: median.bits() as f64,
-            receiver: *receiver,
-        });
-        self.bases[at].handle_frame(known, 1.0 / self.rate.per_second());
+        let path = |&&(receiver, wanted): &&(u64, ReceiverDemand)| {
+            let ReceiverDemand { needs_random_access: waits, .. } = wanted;
+            Path { receiver, rate: rate_of(&wanted).min(most), waits }
+        };
+        let paths: Vec<Path> = receivers.iter().map(path).collect();
+        self.bases[at].handle_frame(&paths, interval);
+        let rates: Vec<f64> = paths.iter().map(|path| path.rate).collect();
         let rates = population(&rates, self.bases[at].bits());
         self.useful[at] = usize::try_from(useful).unwrap_or(usize::MAX);
         self.encoder.set_population(at, rates, self.useful[at]);
@@ -279,9 +290,9 @@ impl FrameEncoder for VideoEncoding {
 
     /// Learns how long a frame took to encode. If frames take more than eight tenths of their interval, the next ones are
     /// encoded with less effort, from `normal` to `fast` to `realtime`; it rises again while there is time. If frames
-    /// take half of their interval, no rendition is added; above nine tenths, one is removed. Without this call the
-    /// encoder assumes that it has enough time. A picture that stays takes little time, so it says nothing about those
-    /// that follow.
+    /// take half of their interval, no rendition is added; above nine tenths with the least effort, one is removed.
+    /// Without this call the encoder assumes that it has enough time. A picture that stays takes little time, so it says
+    /// nothing about those that follow.
     fn handle_encode_time(&mut self, took: Duration) {
         if self.stayed {
             return;
@@ -291,7 +302,7 @@ impl FrameEncoder for VideoEncoding {
             self.encoder.set_effort(self.effort.effort());
             self.renditions.handle_effort_changed();
         } else {
-            self.renditions.handle_encoded(seconds);
+            self.renditions.handle_encoded(seconds, self.effort.may_fall());
         }
     }
 }

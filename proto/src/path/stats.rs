@@ -49,6 +49,8 @@ pub struct PathStats {
     pub policer_rate: Option<Bitrate>,
     /// The probe rate: the part of the policer rate that is only a test, with bytes that nobody misses.
     pub probe_rate: Bitrate,
+    /// During a round-trip probe, the target rate before it: the window is small on purpose then.
+    pub rate_before_probe: Option<Bitrate>,
 }
 
 impl PathStats {
@@ -117,6 +119,7 @@ impl Default for PathStats {
             drop_lead_time: Duration::ZERO,
             policer_rate: None,
             probe_rate: Bitrate::default(),
+            rate_before_probe: None,
         }
     }
 }

@@ -124,7 +124,7 @@ impl Policy for Pictures {
             return 0;
         }
         let base = writer.base_left();
-        let is_silent = carried.silent_frames() >= 2;
+        let is_silent = carried.is_silent();
         let has_no_room = path.in_flight + base.min(path.mtu) > path.window;
         if has_no_room || is_silent { packets_of(base, path).max(u64::from(is_silent)) } else { 0 }
     }

@@ -83,10 +83,10 @@ impl Publisher {
         self.delivery_rate.rate()
     }
 
-    /// Returns the bandwidth estimate of the path: [`PathStats::target_rate`] as a rule. If nothing was delivered for
-    /// some frame intervals while packets are in flight, it is at most one packet in that time, or a quarter of the
-    /// target if that is more. So a fallen rate shows before the first packet that met it is acknowledged, and a path
-    /// after an outage recovers soon.
+    /// Returns the bandwidth estimate of the path: [`PathStats::target_rate`] as a rule, and during a round-trip probe
+    /// that before it. If nothing was delivered for some frame intervals while packets are in flight, it is at most one
+    /// packet in that time, or a quarter of the target if that is more. So a fallen rate shows before the first packet
+    /// that met it is acknowledged, and a path after an outage recovers soon.
     #[must_use]
     pub fn bandwidth_estimate(&self, path: &PathStats) -> Bitrate {
         self.bandwidth_estimate.rate(path)
@@ -150,7 +150,7 @@ impl Publisher {
     /// the frame is the same picture as one already begun, nothing is dropped: the unwritten part follows.
     pub fn handle_frame(&mut self, now: Duration, frame: &Frame, path: &PathStats) {
         self.delivery_rate.handle_frame(now, path.delivered);
-        self.bandwidth_estimate.handle_frame(path.delivered);
+        self.bandwidth_estimate.handle_frame(now, path);
         self.writer.handle_frame(now, path);
         self.policy.handle_frame(&mut self.writer, frame, path);
     }

@@ -129,7 +129,7 @@ impl Policy for Video {
     /// Base layers of video are long: sent all at once, a path that became slow would lose them again. The first window
     /// of them reveals which earlier data is lost; the others go as these arrive.
     fn packets_beyond(&self, writer: &Writer, carried: &CarriedRate, path: &PathStats) -> u64 {
-        let is_silent = carried.silent_frames() >= 2 && carried.silence() >= path.rtt;
+        let is_silent = carried.is_silent() && carried.silence() >= path.rtt;
         let news = u64::from(is_silent);
         let goes_again = |stream: &Stream| stream.kind == Kind::BaseRetransmission && stream.open.is_some();
         if writer.stream().is_some_and(goes_again) {

@@ -161,6 +161,24 @@ fn bursts_without_a_queue_are_no_fall() {
 }
 
 #[test]
+fn a_probe_of_the_path_keeps_the_rate_before_it() {
+    let mut simulation = Simulation::new(4_000_000, 50, (4, 4));
+    simulation.run(3000);
+    let mut probes = 0;
+    while simulation.now < Duration::from_secs(11) {
+        simulation.send();
+        simulation.acknowledge();
+        let path = simulation.controller.path();
+        if let Some(before) = path.rate_before_probe {
+            probes += 1;
+            assert!((3_600_000..4_400_000).contains(&before.bits()), "{before}");
+            assert!(path.target_rate() < before, "{path:?}");
+        }
+    }
+    assert!((2..40).contains(&probes), "{probes}: at 5 and 10 s, for a round trip or two");
+}
+
+#[test]
 fn a_fall_shows_before_a_round_trip_is_over() {
     let mut simulation = Simulation::new(4_000_000, 50, (4, 4));
     simulation.run(3000);

@@ -263,7 +263,7 @@ fn of_video_a_queue_that_has_left_on_a_long_path_ends_no_frame() {
 #[test]
 fn of_video_bases_that_go_again_do_not_fill_the_queue_at_once_and_what_is_silent_is_slow() {
     let mut publisher = Publisher::new(INTERVAL, None).of_video(INTERVAL);
-    let mut path = PathStats { rtt: INTERVAL * 4, delivered: 1, ..PathStats::default() };
+    let mut path = PathStats { rtt: INTERVAL * 4, delivered: 1, in_flight: 5000, ..PathStats::default() };
     let long = |id| Frame { base: 900, ..frame(id) };
     for id in 0..10 {
         publisher.handle_frame(INTERVAL * u32::try_from(id).expect("few"), &long(id), &path);
@@ -272,7 +272,6 @@ fn of_video_bases_that_go_again_do_not_fill_the_queue_at_once_and_what_is_silent
     }
     assert_eq!(publisher.bandwidth_estimate(&path), path.target_rate());
     path.delivered -= 1;
-    path.in_flight = 5000;
     for (id, most) in [(10, 240_000), (11, 120_000), (12, 80_000)] {
         publisher.handle_frame(INTERVAL * id, &long(id.into()), &path);
         assert_eq!(
@@ -284,6 +283,8 @@ fn of_video_bases_that_go_again_do_not_fill_the_queue_at_once_and_what_is_silent
         assert_eq!(publisher.bandwidth_estimate(&fast), Bitrate::from_bits(600_000), "a quarter of what it was");
         drive(&mut publisher, &mut Vec::new(), 1_000_000);
     }
+    let probed = PathStats { rate_before_probe: Some(Bitrate::from_bits(400_000)), in_flight: 0, ..path };
+    assert_eq!(publisher.bandwidth_estimate(&probed), Bitrate::from_bits(400_000), "a probe says nothing");
     (path.rate_drops, path.window, path.delivered) = (1, 2400, path.delivered + 1);
     publisher.handle_frame(INTERVAL * 13, &long(13), &path);
     assert_eq!(publisher.packets_beyond(&path), 3, "a window's worth of twelve frames' bases");
@@ -291,6 +292,22 @@ fn of_video_bases_that_go_again_do_not_fill_the_queue_at_once_and_what_is_silent
     path.delivered += 1;
     publisher.handle_frame(INTERVAL * 14, &long(14), &path);
     assert_eq!(publisher.packets_beyond(&path), 0);
+}
+
+#[test]
+fn after_a_picture_that_stayed_a_round_trip_without_acknowledgements_is_no_silence() {
+    let mut publisher = Publisher::new(INTERVAL, None).of_video(INTERVAL);
+    let mut path = PathStats { rtt: INTERVAL * 4, delivered: 1, ..PathStats::default() };
+    publisher.handle_frame(INTERVAL, &frame(0), &path);
+    // Ten seconds later something moves, and its bytes are on the way.
+    publisher.handle_frame(INTERVAL * 300, &frame(1), &path);
+    path.in_flight = 5000;
+    for id in 301..306 {
+        publisher.handle_frame(INTERVAL * id, &frame(id.into()), &path);
+        assert_eq!(publisher.bandwidth_estimate(&path), path.target_rate(), "frame {id}");
+    }
+    publisher.handle_frame(INTERVAL * 306, &frame(306), &path);
+    assert!(publisher.bandwidth_estimate(&path) < path.target_rate(), "now it is one");
 }
 
 #[test]
