@@ -23,9 +23,11 @@ const DEEP_FALL_RATIO: f64 = 1.6;
 const LEAST_FALLEN_SHARE: f64 = 0.5;
 /// The part of the base layers' rate that still counts a second later: a rate may fall in steps.
 const RECENT_DECAY: f64 = 0.1;
-/// A rate that comes back within [`STALL_SECONDS`] and stays for [`BACK_SECONDS`] only stalled.
+/// A rate that comes back within [`STALL_SECONDS`] and stays for [`BACK_SECONDS`] only stalled. It is back if base layers
+/// may have this part of what they had: rates jitter.
 const STALL_SECONDS: f64 = 2.0;
 const BACK_SECONDS: f64 = 0.2;
+const BACK_SHARE: f64 = 0.8;
 /// A receiver with less than this part of the median rate does not slow the others more: it gets random-access frames
 /// again and again.
 const HOPELESS_RATE_SHARE: f64 = 0.25;
@@ -38,7 +40,7 @@ pub(crate) struct BaseRate {
     /// The slowest receiver's rate, as far as it counts: it falls at once and rises slowly. `None` if it is not known.
     slowest: Option<f64>,
     bits: f64,
-    /// For each receiver the highest rate of the last base layers that went to it.
+    /// For each receiver the highest rate of the last base layers that went to it, if any did.
     recent: BTreeMap<u64, f64>,
     stall: Option<Stall>,
 }
@@ -50,8 +52,8 @@ struct Stall {
     bits: f64,
     /// Seconds since it began.
     age: f64,
-    /// Seconds for which the rate has been back.
-    back: f64,
+    /// Seconds for which the rate has been back; `None` if it is not.
+    back: Option<f64>,
 }
 
 /// The path of a receiver.
@@ -76,34 +78,39 @@ impl BaseRate {
         Self { slowest: None, stall: None, ..self.clone() }
     }
 
-    /// Notes the receivers of the next frame's base layer. Those whose rate is not known do not count. `interval`: the
-    /// seconds since the frame before.
+    /// Notes the receivers of the next frame. Those whose rate is not known do not count, and for base layers neither do
+    /// those that wait. `interval`: the seconds since the frame before.
     pub(crate) fn handle_frame(&mut self, paths: &[Path], interval: f64) {
-        let paths: Vec<&Path> = paths.iter().filter(|path| path.rate >= MIN_BITS_PER_SECOND).collect();
-        let mut rates: Vec<f64> = paths.iter().map(|path| path.rate).collect();
-        rates.sort_by(f64::total_cmp);
-        let Some(median) = rates.get(rates.len().saturating_sub(1) / 2) else { return };
-        let least = median * HOPELESS_RATE_SHARE;
-        let now = rates[0].max(least);
-        let slowest = self.slowest.map_or(now, |before| now.min(before * GROWTH.powf(interval)));
-        self.slowest = Some(slowest);
-        let served = || paths.iter().filter(|path| !path.waits);
-        // Where nobody gets base layers, nothing is learned about them.
-        let most = served().map(|path| self.most(path, least)).min_by(f64::total_cmp).unwrap_or(self.bits);
-        let usual = slowest * BASE_SHARE;
+        let known = || paths.iter().filter(|path| path.rate >= MIN_BITS_PER_SECOND);
+        if let Some((slowest, least)) = slowest_and_least(known()) {
+            let counts = slowest.max(least);
+            self.slowest = Some(self.slowest.map_or(counts, |before| counts.min(before * GROWTH.powf(interval))));
+        }
+        let served = || known().filter(|path| !path.waits);
+        let Some((slowest, least)) = slowest_and_least(served()) else {
+            self.stall = None;
+            return;
+        };
+        let most = served().map(|path| self.most(path, least)).fold(f64::INFINITY, f64::min);
+        let usual = slowest.max(least) * BASE_SHARE;
         let grown = if self.bits < usual {
             (self.bits * GROWTH.powf(interval)).min(usual)
         } else {
             self.bits * LASTING_GROWTH.powf(interval)
         };
-        if most < self.bits {
-            self.stall.get_or_insert(Stall { bits: self.bits, age: 0.0, back: 0.0 });
+        if most < self.bits * BACK_SHARE && !self.recent.is_empty() {
+            self.stall.get_or_insert(Stall { bits: self.bits, age: 0.0, back: None });
         }
         self.bits = grown.min(most);
-        self.end_stall(most, now, interval);
+        self.end_stall(most, interval);
         let decay = RECENT_DECAY.powf(interval);
-        let recent = |receiver| self.recent.get(receiver).map_or(self.bits, |recent| (recent * decay).max(self.bits));
-        self.recent = served().map(|path| (path.receiver, recent(&path.receiver))).collect();
+        // Who waits keeps what is on the way to it.
+        let recent = known().filter_map(|path| {
+            let before = self.recent.get(&path.receiver).map(|recent| recent * decay);
+            let now = (!path.waits).then_some(self.bits);
+            Some((path.receiver, before.into_iter().chain(now).max_by(f64::total_cmp)?))
+        });
+        self.recent = recent.collect();
     }
 
     /// Returns the most that base layers may have for this receiver. `least`: the least rate that counts.
@@ -111,27 +118,26 @@ impl BaseRate {
         if rate < least {
             return least * BASE_SHARE;
         }
-        // To a new receiver no base layer is on the way.
-        let Some(recent) = self.recent.get(&receiver) else { return rate * BASE_SHARE };
-        let ratio = recent / rate;
-        if ratio > FALLEN_RATIO {
-            // The more there is on the way, the longer it holds up the next ones.
-            let part = DEEP_FALL_RATIO / ratio;
-            rate * BASE_SHARE * (part * part).clamp(LEAST_FALLEN_SHARE, 1.0)
-        } else {
-            rate * LASTING_BASE_SHARE
+        let recent = self.recent.get(&receiver);
+        let ratio = recent.unwrap_or(&self.bits) / rate;
+        if ratio <= FALLEN_RATIO {
+            return rate * LASTING_BASE_SHARE;
         }
+        // The more there is on the way, the longer it holds up the next ones. To a new receiver there is none.
+        let part = recent.map_or(1.0, |_| DEEP_FALL_RATIO / ratio);
+        rate * BASE_SHARE * (part * part).clamp(LEAST_FALLEN_SHARE, 1.0)
     }
 
-    /// Returns to the base layers of before a stall, once the receivers could have had them for long enough. Base layers
-    /// may have `most` now, and the slowest receiver has `now`.
-    fn end_stall(&mut self, most: f64, now: f64, interval: f64) {
+    /// Returns to the base layers of before a stall, once the receivers could have had them for long enough: they may
+    /// have `most` now.
+    fn end_stall(&mut self, most: f64, interval: f64) {
         let Some(Stall { bits, age, back }) = self.stall else { return };
-        let back = if most >= bits { back + interval } else { 0.0 };
-        self.stall = Some(Stall { bits, age: age + interval, back }).filter(|stall| stall.age < STALL_SECONDS);
-        if back >= BACK_SECONDS {
-            self.slowest = Some(now);
-            self.bits = self.bits.max(bits);
+        // The time before the first frame with the rate of before is not known.
+        let back = (most >= bits * BACK_SHARE).then(|| back.map_or(0.0, |back| back + interval));
+        let age = age + interval;
+        self.stall = Some(Stall { bits, age, back }).filter(|_| age < STALL_SECONDS);
+        if back.is_some_and(|back| back >= BACK_SECONDS) {
+            self.bits = self.bits.max(bits.min(most));
             self.stall = None;
         }
     }
@@ -145,6 +151,15 @@ impl BaseRate {
     pub(crate) const fn bits(&self) -> f64 {
         self.bits
     }
+}
+
+/// Returns the rate of the slowest receiver, and the least that counts: a part of the median. `None` if there is no
+/// receiver.
+fn slowest_and_least<'a>(paths: impl Iterator<Item = &'a Path>) -> Option<(f64, f64)> {
+    let mut rates: Vec<f64> = paths.map(|path| path.rate).collect();
+    rates.sort_by(f64::total_cmp);
+    let median = rates.get(rates.len().saturating_sub(1) / 2)?;
+    Some((rates[0], median * HOPELESS_RATE_SHARE))
 }
 
 #[cfg(test)]
@@ -216,13 +231,38 @@ mod tests {
     }
 
     #[test]
-    fn after_a_stall_bases_are_what_they_were() {
+    fn after_a_stall_bases_are_what_they_were_though_rates_jitter() {
         let mut base = lasting(&[1e6]);
-        share_after(&mut base, 4, 0.25e6);
-        assert!(share_after(&mut base, 4, 1e6) < 0.15, "it may be low again");
-        assert!((share_after(&mut base, 4, 1e6) - 0.75).abs() < 1e-9, "{base:?}");
+        share_after(&mut base, 9, 0.25e6);
+        for rate in [1.05e6, 0.96e6, 1.1e6, 0.94e6, 1e6, 0.95e6] {
+            assert!(share_after(&mut base, 1, rate) < 0.5, "it may be low again: {base:?}");
+        }
+        for rate in [1.05e6, 0.95e6] {
+            share_after(&mut base, 1, rate);
+        }
+        assert!(base.bits() > 0.7e6, "{base:?}");
         share_after(&mut base, 90, 0.25e6);
         assert!(share_after(&mut base, 8, 1e6) < 0.4, "that was no stall: {base:?}");
+    }
+
+    #[test]
+    fn a_stall_ends_with_its_receivers_and_one_frame_is_no_return() {
+        let mut base = lasting(&[4e6]);
+        share_after(&mut base, 1, 0.4e6);
+        base.handle_frame(&[], INTERVAL);
+        assert!(share_after(&mut base, 30, 4.1e6) < 0.4, "{base:?}");
+        let mut base = lasting(&[1e6]);
+        share_after(&mut base, 3, 0.2e6);
+        bits_after(&mut base, (1, 1.0), &[1e6]);
+        assert!(base.bits() < 0.45e6, "{base:?}");
+    }
+
+    #[test]
+    fn who_comes_with_the_rate_of_the_others_takes_nothing_from_them() {
+        let mut base = lasting(&[1e6, 1.2e6]);
+        assert!(bits_after(&mut base, (1, INTERVAL), &[1e6, 1.2e6, 0.95e6]) > 0.4e6, "{base:?}");
+        let mut base = lasting(&[1e6]);
+        assert!((bits_after(&mut base, (1, INTERVAL), &[1e6, 1e6]) - 0.75e6).abs() < 1.0, "{base:?}");
     }
 
     #[test]
@@ -248,6 +288,9 @@ mod tests {
         let path = |receiver, rate, waits| Path { receiver, rate, waits };
         base.handle_frame(&[path(1, 1e6, false), path(2, 0.3e6, true), path(3, 0.0, false)], INTERVAL);
         assert!((base.bits() - 0.75e6).abs() < 1.0 && base.slowest() == Some(0.3e6), "{base:?}");
+        let waiting = [path(1, 0.3e6, false), path(2, 10e6, true), path(3, 10e6, true)];
+        (0..90).for_each(|_| base.handle_frame(&waiting, INTERVAL));
+        assert!(base.bits() <= 0.75 * 0.3e6, "{base:?}");
         let mut base = BaseRate::new(1e6);
         base.handle_frame(&[], 60.0);
         assert!((base.bits() - 0.4e6).abs() < 1.0);

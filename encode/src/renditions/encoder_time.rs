@@ -38,28 +38,33 @@ impl EncoderTime {
         // The mean of all frames at first, then of the recent ones.
         let weight = (interval / self.measured.min(AVERAGING_SECONDS)).min(1.0);
         let now = (seconds * self.frames_a_second).min(MAX_INTERVALS);
-        self.share = Some(self.share.map_or(now, |share| share + (now - share) * weight));
+        let before = self.share.unwrap_or(now);
+        self.share = Some(before + (now - before) * weight);
         self.waits = (self.waits - interval).max(0.0);
     }
 
     /// Notes that a rendition was removed for lack of time: the others' time is measured anew.
     pub(super) const fn handle_given_up(&mut self) {
-        (self.share, self.measured, self.waits) = (None, 0.0, WAIT_SECONDS);
+        (self.measured, self.waits) = (0.0, WAIT_SECONDS);
     }
 
     /// Notes that frames will take another time: it is measured anew.
     pub(super) const fn handle_effort_changed(&mut self) {
-        (self.share, self.measured) = (None, 0.0);
+        self.measured = 0.0;
     }
 
     /// Returns whether there is time for one more rendition.
     pub(super) fn has_room(&self) -> bool {
-        self.waits <= 0.0 && self.share.is_none_or(|share| share <= HAS_ROOM)
+        self.waits <= 0.0 && self.share.is_none_or(|share| self.is_measured() && share <= HAS_ROOM)
+    }
+
+    fn is_measured(&self) -> bool {
+        self.measured >= AVERAGING_SECONDS
     }
 
     /// Returns whether there is too little time for the present renditions, whatever the effort.
     pub(super) fn is_short(&self) -> bool {
-        !self.may_fall && self.measured >= AVERAGING_SECONDS && self.share.is_some_and(|share| share > TOO_LONG)
+        !self.may_fall && self.is_measured() && self.share.is_some_and(|share| share > TOO_LONG)
     }
 }
 

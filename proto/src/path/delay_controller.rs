@@ -78,8 +78,8 @@ pub struct DelayController {
     rate_drops: RateDropDetector,
     competitive_mode: CompetitiveMode,
     round_trip_probe: RoundTripProbe,
-    /// The target rate before the last probe.
-    rate_before_probe: Option<Bitrate>,
+    /// The round trip before the last probe.
+    rtt_before_probe: Duration,
     ack_delay: AckDelay,
     backlog: Backlog,
     target: Target,
@@ -144,8 +144,7 @@ impl DelayController {
     #[must_use]
     pub fn path(&self) -> PathStats {
         let link_rate = Bitrate::from_bits(self.backlog.rate().map_or(0, |rate| whole(8.0 * rate)));
-        let rate_before_probe = self.round_trip_probe.window().and(self.rate_before_probe);
-        PathStats { link_rate, rate_before_probe, ..self.path }
+        PathStats { link_rate, rate_before_probe: self.rate_before_probe(), ..self.path }
     }
 
     /// Returns when the path's slowest link will have transmitted everything that was sent; the past if it is idle.
@@ -437,10 +436,17 @@ impl DelayController {
         }
     }
 
+    /// Returns the target rate before a probe, during one. Where the round trip grows all the same, the rate has fallen.
+    fn rate_before_probe(&self) -> Option<Bitrate> {
+        let window = self.round_trip_probe.window()?;
+        let rtt = self.path.rtt.max(self.rtt_before_probe);
+        Some(PathStats { window, rtt, ..self.path }.target_rate())
+    }
+
     /// Begins a round-trip probe: leaves the path partly empty, so that the queue drains.
     fn begin_drain(&mut self, now: Duration) {
         let Some(rate) = self.rate else { return };
-        self.rate_before_probe = Some(self.path.target_rate());
+        self.rtt_before_probe = self.path.rtt;
         self.path.window = self.round_trip_probe.begin(now, self.path.window, (rate, self.path.min_rtt), self.path.mtu);
     }
 

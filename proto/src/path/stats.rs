@@ -49,7 +49,8 @@ pub struct PathStats {
     pub policer_rate: Option<Bitrate>,
     /// The probe rate: the part of the policer rate that is only a test, with bytes that nobody misses.
     pub probe_rate: Bitrate,
-    /// During a round-trip probe, the target rate before it: the window is small on purpose then.
+    /// During a round-trip probe, the target rate without it: the window is small on purpose then. Round trips that grow
+    /// all the same lower it.
     pub rate_before_probe: Option<Bitrate>,
 }
 

@@ -9,8 +9,8 @@ use crate::path::stats::PathStats;
 use nestcast_units::Bitrate;
 
 /// While nothing is acknowledged, the bandwidth estimate is at least the last rate divided by this. An outage is soon
-/// caught up with if the rate returns to what it was. Base layers of video have four tenths of a fallen rate at most, so
-/// a tenth of the last rate still carries them.
+/// caught up with if the rate returns to what it was. Base layers of video have four tenths of a fallen rate at first, so
+/// a tenth of the last rate carries those of the first frames.
 const STALL_DIVISOR: u64 = 4;
 
 /// For how long a path has delivered nothing, though packets are on the way.
@@ -33,9 +33,9 @@ impl CarriedRate {
 
     /// Records a frame that is due at `now`, by the path's state then.
     pub(super) fn handle_frame(&mut self, now: Duration, path: &PathStats) {
-        if path.in_flight < path.mtu {
+        if path.in_flight == 0 {
             // Nothing of what is sent now can arrive before.
-            self.since = now + path.rtt;
+            self.since = now + path.min_rtt + path.ack_delay;
         } else if path.delivered != self.delivered {
             self.since = now;
         }

@@ -179,6 +179,24 @@ fn a_probe_of_the_path_keeps_the_rate_before_it() {
 }
 
 #[test]
+fn a_fall_in_a_probe_shows() {
+    let mut simulation = Simulation::new(1_000_000, 50, (2, 25));
+    while simulation.controller.path().rate_before_probe.is_none() {
+        simulation.send();
+        simulation.acknowledge();
+    }
+    let fall = simulation.now;
+    simulation.packet *= 4;
+    while simulation.now < fall + Duration::from_millis(300) {
+        simulation.send();
+        simulation.acknowledge();
+    }
+    let path = simulation.controller.path();
+    let rate = path.rate_before_probe.unwrap_or_else(|| path.target_rate());
+    assert!(rate.bits() < 500_000, "{rate}");
+}
+
+#[test]
 fn a_fall_shows_before_a_round_trip_is_over() {
     let mut simulation = Simulation::new(4_000_000, 50, (4, 4));
     simulation.run(3000);

@@ -297,7 +297,8 @@ fn of_video_bases_that_go_again_do_not_fill_the_queue_at_once_and_what_is_silent
 #[test]
 fn after_a_picture_that_stayed_a_round_trip_without_acknowledgements_is_no_silence() {
     let mut publisher = Publisher::new(INTERVAL, None).of_video(INTERVAL);
-    let mut path = PathStats { rtt: INTERVAL * 4, delivered: 1, ..PathStats::default() };
+    let rtt = INTERVAL * 4;
+    let mut path = PathStats { rtt, min_rtt: rtt, delivered: 1, ..PathStats::default() };
     publisher.handle_frame(INTERVAL, &frame(0), &path);
     // Ten seconds later something moves, and its bytes are on the way.
     publisher.handle_frame(INTERVAL * 300, &frame(1), &path);
