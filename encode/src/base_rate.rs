@@ -26,7 +26,7 @@ const RECENT_DECAY: f64 = 0.1;
 /// A rate that comes back within [`STALL_SECONDS`] and stays for [`BACK_SECONDS`] only stalled. It is back if base layers
 /// may have this part of what they had: rates jitter.
 const STALL_SECONDS: f64 = 2.0;
-const BACK_SECONDS: f64 = 0.2;
+const BACK_SECONDS: f64 = 0.4;
 const BACK_SHARE: f64 = 0.8;
 /// A receiver with less than this part of the median rate does not slow the others more: it gets random-access frames
 /// again and again.
@@ -234,7 +234,7 @@ mod tests {
     fn after_a_stall_bases_are_what_they_were_though_rates_jitter() {
         let mut base = lasting(&[1e6]);
         share_after(&mut base, 9, 0.25e6);
-        for rate in [1.05e6, 0.96e6, 1.1e6, 0.94e6, 1e6, 0.95e6] {
+        for rate in [1.05e6, 0.96e6, 1.1e6, 0.94e6, 1e6, 0.95e6, 1.08e6, 0.95e6, 1e6, 1.02e6, 0.93e6, 1e6] {
             assert!(share_after(&mut base, 1, rate) < 0.5, "it may be low again: {base:?}");
         }
         for rate in [1.05e6, 0.95e6] {

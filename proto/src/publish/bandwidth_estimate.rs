@@ -33,9 +33,9 @@ impl CarriedRate {
 
     /// Records a frame that is due at `now`, by the path's state then.
     pub(super) fn handle_frame(&mut self, now: Duration, path: &PathStats) {
-        if path.in_flight == 0 {
+        if path.in_flight < path.mtu {
             // Nothing of what is sent now can arrive before.
-            self.since = now + path.min_rtt + path.ack_delay;
+            self.since = now + path.rtt;
         } else if path.delivered != self.delivered {
             self.since = now;
         }
