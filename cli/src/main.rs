@@ -64,7 +64,7 @@ fn main() {
         #[cfg(feature = "demo")]
         Command::Demo(options) => demo::run(options),
     };
-    // The reader of a file's lines closes them when it has what it wants; a player that does is told of.
+    // A program that reads our lines closes them when it has enough: no error. A player that closes a broadcast is one.
     if let Err(error) = &done
         && (is_live || !matches!(error.downcast_ref(), Some(output::Error::ReaderGone)))
     {

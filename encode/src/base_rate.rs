@@ -17,11 +17,12 @@ const LASTING_GROWTH: f64 = 1.2;
 const GROWTH: f64 = 4.3;
 /// A receiver's rate has fallen if base layers had more than this many times what its path carries now.
 const FALLEN_RATIO: f64 = 1.2;
-/// With this many times as much, base layers have [`BASE_SHARE`] of the new rate. With more they have less, by the square.
+/// With this many times as much, base layers have [`BASE_SHARE`] of the new rate. With more
+/// they have less, by the square of the ratio.
 const DEEP_FALL_RATIO: f64 = 1.6;
 /// The least part of that after a fall.
 const LEAST_FALLEN_SHARE: f64 = 0.5;
-/// The part of the base layers' rate that still counts a second later: a rate may fall in steps.
+/// The part of base layers' rate that still counts as on the way a second later: a receiver's rate may fall in steps.
 const RECENT_DECAY: f64 = 0.1;
 /// A rate that comes back within [`STALL_SECONDS`] and stays for [`BACK_SECONDS`] only stalled. It is back if base layers
 /// may have this part of what they had: rates jitter.
@@ -31,7 +32,7 @@ const BACK_SHARE: f64 = 0.8;
 /// A receiver with less than this part of the median rate does not slow the others more: it gets random-access frames
 /// again and again.
 const HOPELESS_RATE_SHARE: f64 = 0.25;
-/// The least rate in bits a second that is known.
+/// A lower rate, in bits a second, means that it is not known.
 const MIN_BITS_PER_SECOND: f64 = 8.0;
 
 /// Follows the rates of a rendition's receivers. All rates are in bits a second.
