@@ -56,13 +56,7 @@ fn a_recording_ends_where_a_sender_of_another_rate_takes_the_place_of_the_first(
     certify(&bench, "one.pem", "one.key");
     let certified = ["--repeat", "--cert", "one.pem", "--key", "one.key"];
     let first = Sender::start(&bench, &[&["clip.y4m"], &certified[..]].concat());
-    let mut receiver = Command::new(env!("CARGO_BIN_EXE_nestcast"))
-        .args(first.receive(&["-o", "record.y4m", "--json", "--retry", "600"]))
-        .current_dir(bench.path(""))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary starts");
+    let mut receiver = first.start_receiver(&bench, &["-o", "record.y4m", "--json", "--retry", "600"]);
     let mut lines = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
     assert!(lines.by_ref().any(|line| line.contains("\"event\":\"frame\"")), "a frame comes");
     let address = first.address.clone();
@@ -92,13 +86,7 @@ fn a_recording_goes_on_where_a_sender_of_other_bits_takes_the_place_of_the_first
         let names = [before, after].map(|name| format!("{name}.y4m"));
         let first = Sender::start(&bench, &[&[&names[0][..]], &certified[..]].concat());
         let mut receivers = ["y4m", "nst"].map(|kind| {
-            Command::new(env!("CARGO_BIN_EXE_nestcast"))
-                .args(first.receive(&["-o", &format!("{before}.of.{kind}"), "--json", "--retry", "600"]))
-                .current_dir(bench.path(""))
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()
-                .expect("the binary starts")
+            first.start_receiver(&bench, &["-o", &format!("{before}.of.{kind}"), "--json", "--retry", "600"])
         });
         let mut lines = receivers
             .each_mut()

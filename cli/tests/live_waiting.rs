@@ -86,13 +86,7 @@ fn a_sender_that_was_killed_and_starts_again_resets_its_receivers() {
     certify(&bench, "one.pem", "one.key");
     let certified = ["clip.y4m", "--repeat", "--cert", "one.pem", "--key", "one.key"];
     let first = Sender::start(&bench, &certified);
-    let mut receiver = Command::new(env!("CARGO_BIN_EXE_nestcast"))
-        .args(first.receive(&["-o", "frames", "--json"]))
-        .current_dir(bench.path(""))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary starts");
+    let mut receiver = first.start_receiver(&bench, &["-o", "frames", "--json"]);
     let mut frames = frames_of(receiver.stdout.take());
     frames.next().expect("a frame comes");
     let address = first.address.clone();
@@ -121,13 +115,7 @@ fn a_receiver_that_waits_sees_the_next_broadcast() {
         kill_process(id, Signal::TERM).expect("it runs");
     };
     let mut first = Sender::start(&bench, &certified);
-    let mut receiver = Command::new(env!("CARGO_BIN_EXE_nestcast"))
-        .args(first.receive(&["-o", "record.y4m", "--json", "--wait"]))
-        .current_dir(bench.path(""))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary starts");
+    let mut receiver = first.start_receiver(&bench, &["-o", "record.y4m", "--json", "--wait"]);
     let mut frames = frames_of(receiver.stdout.take());
     frames.next().expect("a frame comes");
     end(&first.child);
@@ -149,13 +137,7 @@ fn a_video_does_not_grow_while_its_receiver_waits_for_a_broadcast() {
     let bench = Bench::new();
     bench.write("clip.y4m", &clip(20));
     let mut sender = Sender::start(&bench, &["clip.y4m", "--repeat"]);
-    let mut receiver = Command::new(NESTCAST)
-        .args(sender.receive(&["-o", "record.y4m", "--json", "--wait"]))
-        .current_dir(bench.path(""))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary starts");
+    let mut receiver = sender.start_receiver(&bench, &["-o", "record.y4m", "--json", "--wait"]);
     let mut lines = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
     assert!(lines.by_ref().any(|line| line.contains("\"event\":\"frame\"")), "a frame comes");
     let end = |child: &Child| kill_process(Pid::from_child(child), Signal::TERM).expect("it runs");

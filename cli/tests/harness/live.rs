@@ -75,6 +75,17 @@ impl Sender {
         [&fixed[..], linear, rest].concat()
     }
 
+    /// Starts a receiver of it, whose standard output and error are piped.
+    pub(crate) fn start_receiver(&self, bench: &Bench, rest: &[&str]) -> Child {
+        Command::new(env!("CARGO_BIN_EXE_nestcast"))
+            .args(self.receive(rest))
+            .current_dir(bench.path(""))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary starts")
+    }
+
     /// Returns its next line of JSON.
     pub(crate) fn line(&mut self) -> serde_json::Value {
         let mut line = String::new();
