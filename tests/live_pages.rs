@@ -17,7 +17,7 @@ use nestcast_sender::{Broadcast, BrowserCertificate, Browsers, FrameSource, Pace
 use nestcast_sound::{PACKET_SAMPLES, SoundEncoder};
 use nestcast_tests::broadcasts::{Plan, Running, identity};
 use nestcast_tests::browser::Engine;
-use nestcast_tests::live_page::{compare, digest, parse, record, watch};
+use nestcast_tests::live_page::{Shown, compare, digest, parse, record, watch};
 use nestcast_tests::video_frames::{SIZE, picture};
 use tokio::task::JoinHandle;
 
@@ -73,7 +73,7 @@ async fn shows_pictures_bit_for_bit(engine: Engine) {
     let (end, shown) = lines.split_last().expect("a line");
     assert_eq!((end.as_str(), shown.len()), ("enough", MIN_FRAMES));
     for line in shown {
-        let (id, bytes, pixels) = parse(line);
+        let Shown { id, bytes, pixels, .. } = parse(line);
         let mut decoder = Codec::photo().decoder();
         decoder.push(&frames[&id].bytes[..bytes]).expect("a sound frame");
         assert_eq!(digest(&decoder.render().expect("a picture")), pixels, "picture {id}, {bytes} bytes");

@@ -14,7 +14,7 @@ use nestcast_lab::link::{Link, Relay};
 use nestcast_sender::{Broadcast, BrowserCertificate, Browsers, FrameSource};
 use nestcast_tests::broadcasts::{Plan, RATE, Running, identity};
 use nestcast_tests::browser::Engine;
-use nestcast_tests::live_page::{digest, parse, run, watch};
+use nestcast_tests::live_page::{Shown, digest, parse, run, watch};
 use nestcast_tests::pictures::{self, Content};
 use tokio::time::timeout;
 
@@ -133,13 +133,13 @@ async fn a_slide_grows_in_the_page_until_it_is_whole() {
     let (end, shown) = lines.split_last().expect("a line");
     assert_eq!(end, "whole");
     let shown: Vec<_> = shown.iter().map(|line| parse(line)).collect();
-    let lengths: Vec<_> = shown.iter().map(|(_, bytes, _)| *bytes).collect();
+    let lengths: Vec<_> = shown.iter().map(|shown| shown.bytes).collect();
     // Bytes of the frame's own stream, of which all later bytes have need, do not wait until the last of those is sent.
     let steps: Vec<_> = lengths.windows(2).map(|pair| pair[1].checked_sub(pair[0])).collect();
     let most = Some(whole.bytes().len() / 3);
     assert!(steps.len() > 3 && steps.iter().all(|step| step.is_some() && *step < most), "{lengths:?}");
     assert_eq!(lengths.last(), Some(&whole.bytes().len()), "{lengths:?}");
-    for (id, bytes, pixels) in shown {
+    for Shown { id, bytes, pixels, .. } in shown {
         let mut decoder = Codec::photo().decoder();
         decoder.push(&whole.bytes()[..bytes]).expect("a sound frame");
         assert_eq!(digest(&decoder.render().expect("a picture")), pixels, "picture {id}, {bytes} bytes");

@@ -127,7 +127,7 @@ async fn chromium_shows_a_relayed_broadcast_bit_for_bit() {
             assert_eq!((end.as_str(), shown.len()), ("enough", MIN_FRAMES), "{lines:?}");
             // The first may be a random-access frame for one of both.
             let both = shown[1..].iter().map(|line| parse(line));
-            let both: Vec<_> = both.filter_map(|(id, came, _)| Some((native.get(&id)?.len(), came))).collect();
+            let both: Vec<_> = both.filter_map(|shown| Some((native.get(&shown.id)?.len(), shown.bytes))).collect();
             let equal = both.iter().filter(|(native, page)| native == page).count();
             eprintln!("{scheme}: {equal} of {} frames as long as the native subscriber's", both.len());
             assert!(2 * equal > MIN_FRAMES, "{both:?}");
@@ -161,7 +161,7 @@ async fn chromium_waits_for_a_broadcast_that_is_not_there_and_shows_it_later() {
     let lines = watched.await.expect("no panic").expect("it is installed");
     let (end, shown) = lines.split_last().expect("a line");
     assert_eq!(end, "enough", "{lines:?}");
-    let ids: Vec<_> = shown.iter().map(|line| parse(line).0).collect();
+    let ids: Vec<_> = shown.iter().map(|line| parse(line).id).collect();
     let is_gap = |pair: &[u64]| pair[1] > pair[0] + u64::from(VIDEO_RATE);
     assert!(ids.windows(2).any(is_gap), "it lacks the frames of the second without a relay: {ids:?}");
 }

@@ -105,15 +105,29 @@ pub fn digest(picture: &Picture) -> String {
     Sha256::digest(pixels).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Parses what the page says of a picture: its number, the bytes that arrived, and its digest.
+/// A picture that the page showed.
+#[derive(Debug)]
+pub struct Shown<'a> {
+    /// The frame's number.
+    pub id: u64,
+    /// The bytes that arrived.
+    pub bytes: usize,
+    /// All bytes of the frame or of its random-access frame, whichever the page got.
+    pub full: usize,
+    /// See [`digest`].
+    pub pixels: &'a str,
+}
+
+/// Parses what the page says of a picture.
 ///
 /// # Panics
 /// If the page says something else.
 #[must_use]
-pub fn parse(line: &str) -> (u64, usize, &str) {
-    let mut words = line.split(' ');
-    let mut word = || words.next().expect("three words");
-    (word().parse().expect("a number"), word().parse().expect("a number"), word())
+pub fn parse(line: &str) -> Shown<'_> {
+    let words: Vec<_> = line.split(' ').collect();
+    let &[id, bytes, full, pixels] = words.as_slice() else { panic!("not four words: {line}") };
+    let number = |word: &str| word.parse().expect("a number");
+    Shown { id: id.parse().expect("a number"), bytes: number(bytes), full: number(full), pixels }
 }
 
 /// Compares the frames that the page showed with the same decoded here, each from as many bytes as the page says; with
@@ -132,21 +146,26 @@ pub fn compare(
     whole: bool,
 ) -> Result<(), String> {
     let mut decoder = VideoDecoder::new(VideoModel::built_in(), picture.size(), 1);
-    let shown: BTreeMap<_, _> =
-        shown.iter().map(|line| parse(line)).map(|(id, bytes, pixels)| (id, (bytes, pixels))).collect();
-    let (first, last) = (*shown.keys().next().expect("a frame"), *shown.keys().last().expect("a frame"));
-    let joins = frames.range(..=first).filter(|(_, frame)| frame.join.is_some());
-    let join = *joins.last().expect("a page begins with a frame that needs no other").0;
+    let shown: BTreeMap<_, _> = shown.iter().map(|line| parse(line)).map(|shown| (shown.id, shown)).collect();
+    let first = shown.values().next().expect("a frame");
+    let last = *shown.keys().last().expect("a frame");
+    let is_begin = |&(id, length): &(u64, usize)| id < first.id || length == first.full;
+    let lengths = frames.range(..=first.id).filter_map(|(id, frame)| Some((*id, frame.join.as_ref()?.bytes.len())));
+    let (begin, _) = lengths.filter(is_begin).last().expect("a page begins with a frame that needs no other");
     let mut lacks = false;
-    for (id, frame) in frames.range(join..=last) {
-        let bytes = frame.join.as_ref().filter(|_| *id == join).map_or(&frame.bytes, |join| &join.bytes);
-        let came = shown.get(id).map_or(bytes.len(), |(came, _)| bytes.len().min(*came));
+    for (id, frame) in frames.range(begin..=last) {
+        let shown = shown.get(id);
+        let join = frame.join.as_ref().map(|join| &join.bytes);
+        // After frames that came too late, the sender goes on with a random-access frame.
+        let goes_on = shown.is_some_and(|shown| shown.full != frame.bytes.len());
+        let bytes = join.filter(|_| *id == begin || goes_on).unwrap_or(&frame.bytes);
+        let came = shown.map_or(bytes.len(), |shown| bytes.len().min(shown.bytes));
         decoder.decode(&bytes[..came]).expect("a frame of the video");
         decoder.render_into(&mut picture).expect("the shape fits");
-        match shown.get(id) {
-            Some((_, pixels)) if digest(&picture) == *pixels && (came == bytes.len() || !whole) => {}
+        match shown {
+            Some(shown) if digest(&picture) == shown.pixels && (came == bytes.len() || !whole) => {}
             Some(_) if lacks => return Err(format!("frame {id} is another picture")),
-            Some((came, _)) => panic!("frame {id} is another picture; {came} of {} bytes came", bytes.len()),
+            Some(shown) => panic!("not the picture of {} bytes after frame {begin}: {shown:?}", bytes.len()),
             None => lacks = true,
         }
     }

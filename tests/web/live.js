@@ -1,9 +1,9 @@
-// Runs in a real browser: watches the broadcast that the page's address names, and posts the digest of every picture, or how the
-// broadcast ended. With `seconds`, it posts figures after that time: of every picture its number, bytes, latency and time to decode,
-// and as JSON the statistics, the milliseconds until the first picture, and what came after the first `settling` seconds. With `waits`,
-// it posts why the viewer waits; with `workers`, it counts pictures of
-// that many workers alone; with `whole`, it posts once all bytes of a picture are shown. With `late`, the module comes so many
-// milliseconds late.
+// Runs in a real browser: watches the broadcast that the page's address names, and posts the number, bytes, full length and
+// digest of every picture, or how the broadcast ended. With `seconds`, it posts figures after that time: of every picture its
+// number, bytes, latency and time to decode, and as JSON the statistics, the milliseconds until the first picture, and what came
+// after the first `settling` seconds. With `waits`, it posts why the viewer waits; with `workers`, it counts pictures of that many
+// workers alone; with `whole`, it posts once all bytes of a picture are shown. With `late`, the module comes so many milliseconds
+// late.
 
 import './player.js';
 
@@ -26,8 +26,8 @@ if (link.has('late')) {
 async function post(end) {
   if (isPosted) return;
   isPosted = true;
-  const lines = shown.map(async ({ id, bytes, pixels, latency, decoding }) =>
-    `${id} ${bytes} ${pixels ? await digest(pixels) : `${Math.round(latency)} ${Math.round(decoding)}`}`);
+  const lines = shown.map(async ({ id, bytes, full, pixels, latency, decoding }) =>
+    `${id} ${bytes} ${pixels ? `${full} ${await digest(pixels)}` : `${Math.round(latency)} ${Math.round(decoding)}`}`);
   await fetch('result', { method: 'POST', body: [...(await Promise.all(lines)), end].join('\n') });
 }
 
