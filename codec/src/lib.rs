@@ -1,8 +1,8 @@
 //! The ordered, embedded picture codec of nestcast: no I/O, no clock, no network.
 //!
 //! A picture is encoded once into one byte stream. You can cut the stream at any byte after its header of at most 22
-//! bytes: the prefix decodes to a full picture, and every further byte improves it. `spec/bitstream.md` defines the
-//! bytes.
+//! bytes: the prefix decodes to a full picture, and more bytes make it better, with rare exceptions.
+//! `spec/bitstream.md` defines the bytes.
 //!
 //! ```text
 //! Picture -> Analysis -> Coefficients -> quantise -> Levels -> coding passes -> Stream (bytes)

@@ -37,7 +37,7 @@ pub enum DecodeError {
 pub enum Progress {
     /// The header is not complete; at least this many more bytes are needed to render.
     NeedMore(usize),
-    /// Rendering gives a picture, and every further byte improves it.
+    /// Rendering gives a picture, and more bytes make it better, with rare exceptions.
     Picture(Position),
     /// All symbols are known; further bytes change nothing.
     Complete,
