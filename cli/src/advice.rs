@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue};
-use nestcast_codec::Error as CodecError;
+use nestcast_codec::{Error as CodecError, Quantity};
 use nestcast_encode::PictureError;
 use nestcast_media::{Kind, Refusal, output, picture, stored, stream, y4m};
 use nestcast_proto::{Code, ReceiverEnd};
@@ -98,8 +98,10 @@ fn of_y4m(error: &y4m::Error) -> Option<&'static str> {
 fn of_codec(error: &CodecError) -> Option<&'static str> {
     Some(match error {
         CodecError::Model { .. } => ": name the folder of the model it needs with --model",
-        CodecError::Limit { what, .. } if what.contains("number of pixels") => ": if you trust it, raise --max-pixels",
-        CodecError::Limit { what, .. } if what.contains("side in pixels") => ": get it again, or a smaller picture",
+        CodecError::Limit { what: Quantity::Pixels | Quantity::WeighedPixels | Quantity::FramePixels, .. } => {
+            ": if you trust it, raise --max-pixels"
+        }
+        CodecError::Limit { what: Quantity::Side, .. } => ": get it again, or a smaller picture",
         CodecError::Limit { .. } => ": get it again",
         CodecError::Corrupt { .. } => ": get the stream again",
         _ => return None,

@@ -163,6 +163,22 @@ fn pictures(bench: &Bench, folder: &str) -> usize {
 
 #[cfg(unix)]
 #[test]
+fn a_sender_limits_what_each_receiver_gets() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(20));
+    let mut sender = Sender::start(&bench, &["clip.y4m", "--repeat", "--max-bitrate", "30k"]);
+    let mut viewer = watch(&bench, &sender, "frames", "100M");
+    let is_cut = |line: &serde_json::Value| line["receivers"][0]["cut_reasons"]["cap"].as_u64() > Some(20);
+    let figures = std::iter::repeat_with(|| sender.line()).find(is_cut).expect("lines never end");
+    let bits = figures["receivers"][0]["delivery_rate_bits"].as_f64().expect("a rate");
+    // Headers of packets do not count.
+    assert!(bits < 80_000.0, "{figures}");
+    viewer.kill().expect("it runs");
+    viewer.wait().expect("it ends");
+}
+
+#[cfg(unix)]
+#[test]
 fn receivers_far_apart_have_renditions_of_their_own_until_those_of_the_slowest_leave() {
     let bench = Bench::new();
     bench.write("clip.y4m", &clip(20));

@@ -1,11 +1,13 @@
 //! Errors, grouped by who must act.
 
+use std::fmt;
+
 /// The first six bytes of the SHA-256 of a model's tables; every stream contains it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ModelId(pub [u8; 6]);
 
-impl std::fmt::Display for ModelId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for ModelId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
@@ -44,7 +46,7 @@ pub enum Error {
     #[error("{what} is {given}, over the limit of {max}")]
     Limit {
         /// The quantity that is too large.
-        what: &'static str,
+        what: Quantity,
         /// Its value.
         given: u64,
         /// The limit.
@@ -53,6 +55,38 @@ pub enum Error {
     /// The caller passed arguments that do not fit together.
     #[error("invalid argument: {0}")]
     Argument(&'static str),
+}
+
+/// What [`Error::Limit`] limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Quantity {
+    /// The pixels of a picture.
+    Pixels,
+    /// The same, more for its opacity and its bits a sample:
+    /// [`Header::weighed_pixels`](crate::Header::weighed_pixels).
+    WeighedPixels,
+    /// The pixels of a frame of video.
+    FramePixels,
+    /// The longer side of a picture in pixels.
+    Side,
+    /// The frames a second of a video.
+    FramesPerSecond,
+    /// The numerator or the denominator of a video's frame rate.
+    FrameRateTerm,
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pixels => "the picture's number of pixels",
+            Self::WeighedPixels => "the picture's number of pixels, with its opacity and its bits a sample",
+            Self::FramePixels => "the frame's number of pixels",
+            Self::Side => "the picture's longer side in pixels",
+            Self::FramesPerSecond => "the video's number of frames a second",
+            Self::FrameRateTerm => "a number of the video's frame rate",
+        })
+    }
 }
 
 const fn read(known: u8) -> &'static str {

@@ -121,7 +121,7 @@ mod wavelet;
 pub use codec::Codec;
 pub use colour::axes::Axes;
 pub use colour::planes::Planes;
-pub use error::{Error, ModelId};
+pub use error::{Error, ModelId, Quantity};
 pub use linear::Linear;
 pub use model::Model;
 pub use motion::search::search_parameters::Effort;

@@ -1,6 +1,6 @@
 //! Pictures in memory: samples of 8 or 16 bits, owned or borrowed, interleaved or planar, opaque or not.
 
-use crate::error::Error;
+use crate::error::{Error, Quantity};
 
 /// Largest width and height in pixels; the header stores each in two bytes.
 pub const MAX_SIDE: u32 = 16_384;
@@ -233,8 +233,7 @@ impl Size {
         }
         let longest = if width > height { width } else { height };
         if longest > MAX_SIDE {
-            let what = "the picture's longer side in pixels";
-            return Err(Error::Limit { what, given: longest as u64, max: MAX_SIDE as u64 });
+            return Err(Error::Limit { what: Quantity::Side, given: longest as u64, max: MAX_SIDE as u64 });
         }
         Ok(Self { width, height })
     }

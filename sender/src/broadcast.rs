@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use nestcast_proto::{
-    Archive, BroadcastFrame, BroadcastName, Close, Code, Demand, DemandEntry, Offer, Sound, SourceError,
+    Archive, Bitrate, BroadcastFrame, BroadcastName, Close, Code, Demand, DemandEntry, Offer, Sound, SourceError,
 };
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinSet;
@@ -90,6 +90,7 @@ impl<S: FrameSource> Broadcast<S> {
             authorizers,
             max_receivers,
             max_receivers_per_address,
+            max_bitrate,
             acknowledge,
             sound,
             rewind,
@@ -102,6 +103,7 @@ impl<S: FrameSource> Broadcast<S> {
         let listener = listener.with_qlog(config.qlog);
         let common = Common {
             authorizers,
+            max_bitrate,
             slots: Arc::new(Slots::new(max_receivers, max_receivers_per_address)),
             origins: browsers.map(|browsers| browsers.origins).unwrap_or_default(),
             rewind,
@@ -119,14 +121,15 @@ impl<S: FrameSource> Broadcast<S> {
         self
     }
 
-    /// Broadcasts another source at the same address, for receivers that ask for `name`. It has the same authorizers and
-    /// places, the source's own sound, and ends when its source does; [`run`](Self::run) goes on until all have ended. A
+    /// Broadcasts another source at the same address, for receivers that ask for `name`. It has the same authorizers, limits
+    /// and places, the source's own sound, and ends when its source does; [`run`](Self::run) goes on until all have ended. A
     /// name that is taken already replaces the broadcast that had it, except the first.
     #[must_use]
     pub fn with_source(mut self, name: BroadcastName, mut source: impl FrameSource) -> Self {
         let first = &self.shared;
         let common = Common {
             authorizers: first.authorizers.clone(),
+            max_bitrate: first.max_bitrate,
             slots: Arc::clone(&first.slots),
             origins: first.origins.clone(),
             rewind: self.rewind,
@@ -259,6 +262,7 @@ impl<S: FrameSource> Broadcast<S> {
 /// What all broadcasts at an address have in common.
 struct Common {
     authorizers: Vec<Arc<dyn Authorizer>>,
+    max_bitrate: Option<Bitrate>,
     slots: Arc<Slots>,
     origins: Vec<String>,
     /// How far back receivers may begin.
@@ -280,6 +284,7 @@ fn share(source: &mut impl FrameSource, sound: Option<Sound>, common: Common) ->
     let shared = Shared {
         offer: Arc::new(Offer { welcome, package, sound }),
         authorizers: common.authorizers,
+        max_bitrate: common.max_bitrate,
         demand,
         counters: Arc::<Counters>::default(),
         sound: fanout_of_sound,

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nestcast_proto::Sound;
+use nestcast_proto::{Bitrate, Sound};
 
 use crate::access::Authorizer;
 use crate::identity::Identity;
@@ -22,6 +22,9 @@ pub struct SenderConfig {
     pub max_receivers: usize,
     /// The most receivers at once at one address; for IPv6, in one /64 network.
     pub max_receivers_per_address: usize,
+    /// The most bits a second that each receiver gets over time, all bytes counted; it may ask for less. `None` limits
+    /// nobody.
+    pub max_bitrate: Option<Bitrate>,
     /// The folder for a qlog file of each connection; `None` writes none.
     #[cfg(feature = "qlog")]
     pub qlog: Option<std::path::PathBuf>,
@@ -71,7 +74,8 @@ impl Default for Acknowledge {
 }
 
 impl SenderConfig {
-    /// Admits every receiver and no browser, without sound, at most 1000 receivers at once and 250 at one address.
+    /// Admits every receiver and no browser, without sound or a limit of the bit rate, at most 1000 receivers at once and
+    /// 250 at one address.
     #[must_use]
     pub fn new(listen: SocketAddr, identity: Identity) -> Self {
         Self {
@@ -80,6 +84,7 @@ impl SenderConfig {
             authorizers: Vec::new(),
             max_receivers: 1000,
             max_receivers_per_address: 250,
+            max_bitrate: None,
             #[cfg(feature = "qlog")]
             qlog: None,
             acknowledge: Acknowledge::default(),

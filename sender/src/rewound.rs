@@ -68,6 +68,7 @@ pub(crate) async fn begin(parent: &Arc<Shared>, start: Start, places: &Arc<Semap
     let shared = Arc::new(Shared {
         offer: Arc::clone(&parent.offer),
         authorizers: Vec::new(),
+        max_bitrate: parent.max_bitrate,
         counters: Arc::clone(&parent.counters),
         demand: Demand::default(),
         slots: Arc::clone(&parent.slots),

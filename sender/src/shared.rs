@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
-use nestcast_proto::{Archive, Close, Code, Demand, Hello, Offer, Sound, Welcome};
+use nestcast_proto::{Archive, Bitrate, Close, Code, Demand, Hello, Offer, Sound, Welcome};
 use tokio::sync::{Semaphore, watch};
 
 use crate::access::{self, AccessRequest, Authorizer, Grant};
@@ -18,6 +18,8 @@ use crate::frames::sound::{SoundFanout, SoundReceiver};
 pub(crate) struct Shared {
     pub(crate) offer: Arc<Offer>,
     pub(crate) authorizers: Vec<Arc<dyn Authorizer>>,
+    /// The most bits a second for each receiver.
+    pub(crate) max_bitrate: Option<Bitrate>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) demand: Demand,
     pub(crate) slots: Arc<Slots>,
@@ -75,7 +77,8 @@ impl Shared {
         }
         let request =
             AccessRequest { is_there, ..AccessRequest::new(address, hello.token, hello.max_bitrate, hello.broadcast) };
-        let grant = access::decide(&self.authorizers, &request).await?;
+        let limit = Grant { name: None, max_bitrate: self.max_bitrate };
+        let grant = access::decide(&self.authorizers, &request).await?.join(limit);
         Ok((self.slots.take(address).ok_or(full)?, grant))
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use nestcast_codec::Picture;
 use nestcast_encode::{Offered, PictureFormat, PictureRate, PictureSlot, RenditionLimit, StreamPicture, VideoEncoding};
+use nestcast_proto::Bitrate;
 use nestcast_sender::{
     Authorizer, BrowserPage, Identity, LiveSource, Monitor, PageFile, SenderConfig, SharedToken, SoundFanout,
 };
@@ -42,6 +43,8 @@ pub(crate) struct Settings {
     /// The token that receivers must show; empty for none.
     pub(crate) token: Vec<u8>,
     pub(crate) max_receivers: usize,
+    /// The most bits a second for each receiver; 0 for no limit.
+    pub(crate) max_bitrate: u64,
     pub(crate) threads: usize,
     /// The most renditions; 0 for as many as the receivers need.
     pub(crate) renditions: usize,
@@ -110,6 +113,7 @@ impl Broadcast {
         let config = SenderConfig {
             authorizers: token.into_iter().collect(),
             max_receivers: settings.max_receivers,
+            max_bitrate: (settings.max_bitrate > 0).then(|| Bitrate::from_bits(settings.max_bitrate)),
             sound: settings.has_sound.then_some(ANNOUNCED_SOUND),
             ..SenderConfig::new(settings.listen, settings.identity)
         };

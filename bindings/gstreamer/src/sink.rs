@@ -39,6 +39,7 @@ struct Settings {
     token: Option<String>,
     web: Option<String>,
     max_receivers: u32,
+    max_bitrate: u64,
     renditions: u32,
     threads: u32,
     sound_bitrate: u64,
@@ -49,7 +50,18 @@ impl Default for Settings {
         let [certificate, private_key, token, web] = [const { None }; 4];
         let (listen, sound_bitrate) = ("127.0.0.1:4433".to_owned(), SOUND_BITRATE);
         let [max_receivers, renditions, threads] = [1000, 0, 2];
-        Self { listen, certificate, private_key, token, web, max_receivers, renditions, threads, sound_bitrate }
+        Self {
+            listen,
+            certificate,
+            private_key,
+            token,
+            web,
+            max_receivers,
+            max_bitrate: 0,
+            renditions,
+            threads,
+            sound_bitrate,
+        }
     }
 }
 
@@ -111,6 +123,10 @@ pub struct Sink {
     #[property(
         name = "max-receivers", type = u32, get, set, member = max_receivers, minimum = 1, default = 1000,
         mutable_ready, blurb = "The most receivers at once"
+    )]
+    #[property(
+        name = "max-bitrate", type = u64, get, set, member = max_bitrate, mutable_ready,
+        blurb = "The most bits a second that each receiver gets over time; 0 for no limit"
     )]
     #[property(
         name = "renditions", type = u32, get, set, member = renditions, maximum = 16, mutable_ready,
@@ -408,6 +424,7 @@ impl Sink {
             web,
             token: given.token.unwrap_or_default().into_bytes(),
             max_receivers: count(given.max_receivers),
+            max_bitrate: given.max_bitrate,
             threads: count(given.threads),
             renditions: count(given.renditions),
             is_paced: self.obj().is_sync(),

@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 
 use crate::errors::{Result, SessionError, argument, with_causes};
 use crate::picture::{Planar, STATE_BITS, colours, depth, size};
+use crate::stored::positive;
 
 /// How often a call that waits lets Python handle signals.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
@@ -39,7 +40,7 @@ pub(crate) struct Broadcast {
 #[pymethods]
 impl Broadcast {
     #[new]
-    #[pyo3(signature = (width, height, rate, listen, certificate, token, web, threads, matrix, full_range, bits))]
+    #[pyo3(signature = (width, height, rate, listen, certificate, token, web, max_bitrate, threads, matrix, full_range, bits))]
     #[expect(clippy::too_many_arguments, reason = "each is an argument by name in Python")]
     fn new(
         py: Python<'_>,
@@ -50,6 +51,7 @@ impl Broadcast {
         certificate: Option<(PathBuf, PathBuf)>,
         token: Option<Vec<u8>>,
         web: Option<&str>,
+        max_bitrate: Option<f64>,
         threads: usize,
         matrix: Option<&str>,
         full_range: bool,
@@ -79,7 +81,8 @@ impl Broadcast {
         let encoding = encoding.map_err(|error| argument(error.to_string()))?;
         let token = token.map(|token| Arc::new(SharedToken(token.into())) as Arc<dyn Authorizer>);
         let authorizers = token.into_iter().collect();
-        let config = SenderConfig { authorizers, ..SenderConfig::new(listen, identity) };
+        let max_bitrate = max_bitrate.map(positive).transpose()?;
+        let config = SenderConfig { authorizers, max_bitrate, ..SenderConfig::new(listen, identity) };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let source = LiveSource::new(pictures, encoding);
         let viewer = PAGE_FILES.iter().map(|file| PageFile::from_static(file.name, file.media_type, file.bytes));

@@ -57,6 +57,9 @@ pub(crate) struct Send {
     /// The most receivers at once
     #[arg(long, value_name = "N", default_value = "1000", value_parser = count)]
     pub(crate) max_receivers: NonZeroUsize,
+    /// Send each receiver at most this bit rate over time, in bits per second, or with k or M, as in 1.5M
+    #[arg(long, value_name = "RATE")]
+    pub(crate) max_bitrate: Option<Bitrate>,
     /// The most receivers at one address at once, for example behind one router (IPv6: in one network of 64 bits)
     #[arg(long, value_name = "N", default_value = "250", value_parser = count)]
     pub(crate) max_receivers_per_address: NonZeroUsize,

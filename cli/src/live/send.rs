@@ -59,11 +59,12 @@ fn config(options: &Send, token: Option<Bytes>) -> Result<SenderConfig> {
     let authorizers = shared.chain(viewers(&options.access)?).collect();
     #[cfg(not(feature = "access"))]
     let authorizers = shared.collect();
-    let &Send { listen, max_receivers, max_receivers_per_address, rewind, .. } = options;
+    let &Send { listen, max_receivers, max_receivers_per_address, max_bitrate, rewind, .. } = options;
     let validity = if options.cert.is_some() { None } else { Browsers::default().validity };
     Ok(SenderConfig {
         authorizers,
         rewind,
+        max_bitrate,
         max_receivers: max_receivers.get(),
         max_receivers_per_address: max_receivers_per_address.get(),
         #[cfg(feature = "qlog")]
@@ -132,12 +133,8 @@ async fn on_air(
     };
     let web = links(&certificate);
     if options.json {
-        Lines::Output.print(&Line::Listening {
-            address: address.to_string(),
-            fingerprint,
-            metrics,
-            web: web.first().cloned(),
-        })?;
+        let (address, web) = (address.to_string(), web.first().cloned());
+        Lines::Output.print(&Line::Listening { address, fingerprint, metrics, web })?;
     } else {
         let (token, whose) = token_advice(options);
         monitors.keys().for_each(|name| note_place(address, name, &fingerprint, token));

@@ -3,7 +3,7 @@
 use bytes::{BufMut as _, BytesMut};
 
 use crate::colour::axes::Axes;
-use crate::error::{Error, ModelId};
+use crate::error::{Error, ModelId, Quantity};
 use crate::picture::{Channels, Format, MAX_SIDE, Size};
 use crate::subband::quantise::{MAX_FINE_PLANES, MAX_PLANES};
 
@@ -101,11 +101,8 @@ impl Header {
     /// [`Error::Limit`] if it is larger.
     pub const fn check_pixels(&self, max: u64) -> Result<(), Error> {
         let given = self.weighed_pixels();
-        let what = if given == self.size.pixels() as u64 {
-            "the picture's number of pixels"
-        } else {
-            "the picture's number of pixels, with its opacity and its bits a sample"
-        };
+        let is_plain = given == self.size.pixels() as u64;
+        let what = if is_plain { Quantity::Pixels } else { Quantity::WeighedPixels };
         if given > max { Err(Error::Limit { what, given, max }) } else { Ok(()) }
     }
 
@@ -238,8 +235,8 @@ impl Fields<'_> {
                 };
             }
         }
-        let what = "the picture's longer side in pixels";
-        Err(Error::Limit { what, given: u64::from(value) + 1 + (1 << 14), max: u64::from(MAX_SIDE) })
+        let given = u64::from(value) + 1 + (1 << 14);
+        Err(Error::Limit { what: Quantity::Side, given, max: u64::from(MAX_SIDE) })
     }
 }
 

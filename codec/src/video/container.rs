@@ -8,7 +8,7 @@
 use bytes::Bytes;
 use nestcast_units::{Bitrate, FrameRate, FrameRateError};
 
-use crate::error::{Error, ModelId};
+use crate::error::{Error, ModelId, Quantity};
 use crate::picture::{MAX_SIDE, Size, Ycbcr};
 use crate::stream::header::STREAM_MAGIC;
 use crate::video::display::Display;
@@ -154,11 +154,11 @@ fn read_rate(frames: u64, seconds: u64) -> Result<FrameRate, Error> {
     FrameRate::new(frames, seconds).map_err(|error| match error {
         FrameRateError::TooFast => {
             let given = u64::from(frames / seconds);
-            Error::Limit { what: "the video's number of frames a second", given, max: FrameRate::MAX_PER_SECOND.into() }
+            Error::Limit { what: Quantity::FramesPerSecond, given, max: FrameRate::MAX_PER_SECOND.into() }
         }
         _ => {
             let given = frames.max(seconds).into();
-            Error::Limit { what: "a number of the video's frame rate", given, max: FrameRate::MAX_TERM.into() }
+            Error::Limit { what: Quantity::FrameRateTerm, given, max: FrameRate::MAX_TERM.into() }
         }
     })
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::Error;
+use crate::error::{Error, Quantity};
 use crate::motion::side_info::SideInfo;
 use crate::observer::{Observer, Stage};
 use crate::parallel::Threads;
@@ -145,7 +145,7 @@ impl VideoDecoder {
         }
         let given = self.size.pixels() as u64;
         if given > self.max_pixels {
-            return Err(Error::Limit { what: "the frame's number of pixels", given, max: self.max_pixels });
+            return Err(Error::Limit { what: Quantity::FramePixels, given, max: self.max_pixels });
         }
         if self.state.size != self.size {
             self.state = State::new(self.size);

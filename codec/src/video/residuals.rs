@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::error::Error;
+use crate::error::{Error, Quantity};
 use crate::parallel::Threads;
 use crate::picture::Size;
 use crate::post_filter::blocks;
@@ -171,7 +171,7 @@ impl FrameResidualDecoder {
         let Self { model, size, decoder, significance } = self;
         let (size, given) = (*size, size.pixels() as u64);
         if given > DEFAULT_MAX_PIXELS {
-            return Err(Error::Limit { what: "the frame's number of pixels", given, max: DEFAULT_MAX_PIXELS });
+            return Err(Error::Limit { what: Quantity::FramePixels, given, max: DEFAULT_MAX_PIXELS });
         }
         let Some((head, length)) = Head::parse(frame)? else { return Ok(false) };
         let Some((_, string)) = frame[length..].split_at_checked(head.side) else { return Ok(false) };

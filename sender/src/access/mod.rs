@@ -109,7 +109,7 @@ impl Grant {
     }
 
     /// Joins what two authorizers grant: the first name, and the smaller cap.
-    fn join(self, other: Self) -> Self {
+    pub(crate) fn join(self, other: Self) -> Self {
         let max_bitrate = [self.max_bitrate, other.max_bitrate].into_iter().flatten().min();
         Self { name: self.name.or(other.name), max_bitrate }
     }

@@ -76,6 +76,7 @@ fn shared() -> Arc<Shared> {
     Arc::new(Shared {
         offer,
         authorizers: Vec::new(),
+        max_bitrate: None,
         counters,
         demand,
         slots,
@@ -122,6 +123,29 @@ async fn first_of(rates: &[f64]) -> Vec<usize> {
     sleep(INTERVAL).await;
     feeds.shutdown().await;
     takers[0].streams()
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_receiver_gets_the_least_of_what_it_asks_for_and_what_the_sender_allows() {
+    for (asks, allows, least) in
+        [(None, 800_000, 800_000), (Some(400_000), 800_000, 400_000), (Some(9_000_000), 800_000, 800_000)]
+    {
+        let fanout = FrameFanout::new(INTERVAL);
+        let frames = fanout.subscribe();
+        let mut shared = Arc::into_inner(shared()).expect("nobody else has it");
+        shared.max_bitrate = Some(Bitrate::from_bits(allows));
+        let shared = Arc::new(shared);
+        let taker = Taker { says: hello(asks.map(Bitrate::from_bits)), ..Taker::new(1e9) };
+        let feed = tokio::spawn(feed(taker.clone(), &shared, &frames));
+        for id in 0..300 {
+            sleep(INTERVAL).await;
+            send(&fanout, id);
+        }
+        assert_eq!(shared.demand.receivers()[0].1.max_bitrate, Some(Bitrate::from_bits(least)));
+        feed.abort();
+        let bits = 8.0 * taker.streams().iter().sum::<usize>() as f64 / (300.0 * INTERVAL.as_secs_f64());
+        assert!((0.8..=1.0).contains(&(bits / least as f64)), "{bits} of {least}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -185,6 +185,7 @@ class Broadcast:
         certificate: tuple[str | PathLike[str], str | PathLike[str]] | None,
         token: bytes | None,
         web: str | None,
+        max_bitrate: float | None,
         threads: int,
         matrix: str | None,
         full_range: bool,

@@ -147,8 +147,8 @@ class Broadcast:
 
     `listen` is an IP address and a port; port 0 is any free one, and `address` says which. `certificate` are the PEM
     files of a chain and its key; without it, receivers pin `fingerprint`. `token` admits receivers. With `web`, an IP
-    address and a TCP port, browsers can watch: `link` opens the viewer there. Samples have `bits` bits: 8 in arrays of
-    uint8, or 9 to 16 in the lowest bits of uint16.
+    address and a TCP port, browsers can watch: `link` opens the viewer there. Each receiver gets at most `max_bitrate`
+    bits a second. Samples have `bits` bits: 8 in arrays of uint8, or 9 to 16 in the lowest bits of uint16.
     """
 
     def __init__(
@@ -161,13 +161,25 @@ class Broadcast:
         certificate: tuple[str | os.PathLike[str], str | os.PathLike[str]] | None = None,
         token: bytes | None = None,
         web: str | None = None,
+        max_bitrate: float | None = None,
         threads: int = 1,
         matrix: Matrix | None = None,
         full_range: bool = False,
         bits: int = 8,
     ) -> None:
         self._native = _nestcast.Broadcast(
-            width, height, _fraction(rate), listen, certificate, token, web, threads, matrix, full_range, bits
+            width,
+            height,
+            _fraction(rate),
+            listen,
+            certificate,
+            token,
+            web,
+            max_bitrate,
+            threads,
+            matrix,
+            full_range,
+            bits,
         )
         self._colours = matrix or _usual(height), full_range, bits
 
@@ -228,6 +240,7 @@ def send(
     certificate: tuple[str | os.PathLike[str], str | os.PathLike[str]] | None = None,
     token: bytes | None = None,
     web: str | None = None,
+    max_bitrate: float | None = None,
     threads: int = 1,
     matrix: Matrix | None = None,
     full_range: bool = False,
@@ -253,6 +266,7 @@ def send(
                     certificate=certificate,
                     token=token,
                     web=web,
+                    max_bitrate=max_bitrate,
                     threads=threads,
                     matrix=matrix,
                     full_range=full_range,
