@@ -173,6 +173,14 @@ impl Format {
         matches!(self, Self::Grey16 | Self::GreyAlpha16 | Self::Rgb16 | Self::Rgba16)
     }
 
+    /// Checks the bits of planar samples.
+    pub(crate) const fn check_bits(self) -> Result<(), Error> {
+        if self.planes() > 1 && self.ycbcr420().is_none() {
+            return Err(Error::Argument("samples of planar YCbCr 4:2:0 have 8 to 16 bits"));
+        }
+        Ok(())
+    }
+
     /// Returns the bytes of a pixel of an interleaved format, and of a sample of a planar one.
     pub(crate) const fn pixel_bytes(self) -> usize {
         match self {
@@ -358,9 +366,7 @@ impl PlaneMut<'_> {
 
 /// Checks that planes of these lengths and strides contain every row.
 fn fits(size: Size, format: Format, planes: impl ExactSizeIterator<Item = [usize; 2]>) -> Result<(), Error> {
-    if format.planes() > 1 && format.ycbcr420().is_none() {
-        return Err(Error::Argument("samples of planar YCbCr 4:2:0 have 8 to 16 bits"));
-    }
+    format.check_bits()?;
     if planes.len() != format.planes() {
         return Err(Error::Argument("the picture does not have as many planes as its format fixes"));
     }

@@ -2,7 +2,7 @@
 
 #![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shares from 0 to 1 become samples")]
 
-use nestcast_codec::{Codec, Error, Format, Header, Picture, Progress, Size, Stream};
+use nestcast_codec::{Codec, EncodeError, Error, Format, Header, Picture, Progress, Size, Stream, Ycbcr};
 
 const WHITE: f64 = 65535.0;
 
@@ -141,6 +141,30 @@ fn what_is_not_there_costs_nothing() {
         let picture = Picture::new(size, format, samples).expect("all samples");
         assert_eq!(encoded(&picture), expected, "{format:?}");
     }
+}
+
+#[test]
+fn planar_pictures_of_ten_bits_keep_them_and_impossible_bits_are_refused() {
+    let size = size(96, 64);
+    let planar = |bits| {
+        let mut picture = Picture::zero(size, Format::planar(Ycbcr::BT601_FULL, bits));
+        let luma = size.width() * size.height();
+        for (at, sample) in picture.samples_mut().as_chunks_mut().0.iter_mut().enumerate() {
+            let value = if at < luma { 400 + at % size.width() / 8 } else { 512 };
+            *sample = (value as u16).to_le_bytes();
+        }
+        picture
+    };
+    let stream = encoded(&planar(10));
+    assert_eq!(stream.header().bits, 16);
+    let shown = samples16(&decoded(stream.bytes(), Format::Rgb16));
+    let error = |at: usize| (shown[at] / 257.0 - (400 + at / 3 % size.width() / 8) as f64 / 4.0).abs();
+    let worst = (0..shown.len()).map(error).fold(0.0, f64::max);
+    assert!(worst < 0.1, "{worst} steps of 8 bits");
+    let refused = Codec::photo()
+        .encoder()
+        .encode(&Picture::zero(size, Format::Ycbcr420Deep { colours: Ycbcr::BT601_FULL, bits: 40 }));
+    assert!(matches!(refused, Err(EncodeError::Codec(Error::Argument(_)))), "{refused:?}");
 }
 
 #[test]

@@ -2,12 +2,15 @@
 //! ones that wait for their moment.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use nestcast_codec::Picture;
 
-/// The most pictures that wait to be shown; if there are as many, the oldest is shown early.
-pub(crate) const MAX_WAITING: usize = 8;
+/// The most pictures that wait to be shown: as many as have these bytes, but at least and at most so many. If there are
+/// as many, the oldest is shown early.
+const MAX_WAITING_BYTES: usize = 64 << 20;
+const MAX_WAITING: RangeInclusive<usize> = 8..=64;
 
 /// A decoded frame, as [`Present::Show`](crate::Present::Show) describes it.
 #[derive(Debug, Clone, Copy)]
@@ -44,14 +47,17 @@ pub(crate) struct Waiting {
 impl Waiting {
     /// Returns when to show the next picture.
     pub(crate) fn at(&self) -> Option<Duration> {
-        let (first, _) = self.pictures.front()?;
-        let is_full = self.pictures.len() >= MAX_WAITING;
-        Some(if is_full { Duration::ZERO } else { first.timing.map_or(Duration::ZERO, |timing| timing.at) })
+        let (first, picture) = self.pictures.front()?;
+        Some(if self.is_full(picture) {
+            Duration::ZERO
+        } else {
+            first.timing.map_or(Duration::ZERO, |timing| timing.at)
+        })
     }
 
     /// Adds a picture after all others. If there is no room, the oldest is not shown any more.
     pub(crate) fn push(&mut self, frame: Decoded, picture: Picture) {
-        if self.pictures.len() >= MAX_WAITING
+        if self.is_full(&picture)
             && let Some((_, oldest)) = self.pictures.pop_front()
         {
             self.reuse(oldest);
@@ -72,6 +78,12 @@ impl Waiting {
         newest
     }
 
+    /// Returns whether there is no room for another picture like this one.
+    fn is_full(&self, picture: &Picture) -> bool {
+        let most = MAX_WAITING_BYTES / picture.samples().len().max(1);
+        self.pictures.len() >= most.clamp(*MAX_WAITING.start(), *MAX_WAITING.end())
+    }
+
     /// Returns a picture to draw into, if there is one.
     pub(crate) fn spare(&mut self) -> Option<Picture> {
         self.spares.pop()
@@ -79,7 +91,7 @@ impl Waiting {
 
     /// Keeps a picture that was shown, to draw into it.
     pub(crate) fn reuse(&mut self, picture: Picture) {
-        if self.spares.len() <= MAX_WAITING {
+        if self.spares.len() <= *MAX_WAITING.start() {
             self.spares.push(picture);
         }
     }

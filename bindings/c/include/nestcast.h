@@ -142,7 +142,7 @@ typedef enum {
    */
   NESTCAST_ARRIVED_NOTHING = 0,
   /**
-   * Less than the base: later frames are damaged until their blocks were refreshed.
+   * Less than the base: later frames are damaged until a key frame, or for 128 frames and more.
    */
   NESTCAST_ARRIVED_PART = 1,
   /**

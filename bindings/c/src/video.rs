@@ -54,7 +54,7 @@ pub struct NestcastFrame {
 pub enum NestcastArrived {
     /// Less than its head: the frame was skipped, and the picture before stays.
     Nothing = 0,
-    /// Less than the base: later frames are damaged until their blocks were refreshed.
+    /// Less than the base: later frames are damaged until a key frame, or for 128 frames and more.
     Part = 1,
     /// The base or more.
     Base = 2,

@@ -140,9 +140,11 @@ impl Encoder {
     /// bits, cost nothing. Colours of pixels that do not show are kept as they are.
     ///
     /// # Errors
-    /// [`EncodeError::Analysis`] if the analysis fails, [`EncodeError::Codec`] if its coefficients do not fit together.
+    /// [`EncodeError::Analysis`] if the analysis fails, [`EncodeError::Codec`] if its coefficients do not fit together, or
+    /// if planar samples have less than 8 or more than 16 bits.
     pub fn encode<'a>(&mut self, picture: impl Into<View<'a>>) -> Result<Stream, EncodeError> {
         let picture = picture.into();
+        picture.format.check_bits()?;
         let extras = Extras::of(&picture);
         let mut coefficients = std::mem::take(&mut self.coefficients);
         let analysed = self.analysis.analyse(picture, &mut coefficients);

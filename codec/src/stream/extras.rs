@@ -16,15 +16,15 @@ pub(super) struct Extras {
 impl Extras {
     pub(super) fn of(picture: &View<'_>) -> Self {
         let format = picture.format;
+        let deep_colour = picture.has_deep_colour();
         if !format.is_deep() && !format.has_alpha() {
-            return Self::default();
+            return Self { deep_colour, ..Self::default() };
         }
         let place = Place::of(format);
         let pixels = |y: usize| picture.planes[0].row(y, place.pixel * picture.size.width()).chunks_exact(place.pixel);
         let rows = 0..picture.size.height();
         let is_finer = |samples: &[u8]| format.is_deep() && samples.as_chunks().0.iter().any(|[low, high]| low != high);
         let any = |is: &dyn Fn(&[u8]) -> bool| rows.clone().any(|y| pixels(y).any(is));
-        let deep_colour = picture.has_deep_colour();
         if !any(&|pixel| pixel[place.alpha..].iter().any(|&byte| byte < u8::MAX)) {
             return Self { deep_colour, ..Self::default() };
         }

@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 
-use crate::error::Error;
+use crate::error::{Error, Quantity};
 use crate::motion::field::Field;
 use crate::motion::side_info::SideInfo;
 use crate::parallel::Threads;
@@ -11,6 +11,7 @@ use crate::residual::decoder::ResidualDecoder;
 use crate::residual::encoder::ResidualEncoder;
 use crate::residual::planes::Planes420;
 use crate::scratch::Scratch;
+use crate::stream::decoder::DEFAULT_MAX_PIXELS;
 use crate::video::ages::Gains;
 use crate::video::frame::{CodedFrame, base_reference_alone};
 use crate::video::head::Head;
@@ -31,7 +32,9 @@ pub const MIN_RANDOM_ACCESS_BYTES: usize = 1000;
 pub struct BaseLayerDecoder {
     model: VideoModel,
     size: Size,
+    max_pixels: u64,
     threads: Threads,
+    /// One pixel in size until the first frame arrives.
     pub(super) state: State,
     side_info: SideInfo,
     field: Field,
@@ -51,34 +54,52 @@ impl std::fmt::Debug for BaseLayerDecoder {
 }
 
 impl BaseLayerDecoder {
-    /// Returns a decoder for frames of this size, on `threads` threads. It allocates about 30 bytes a pixel.
+    /// Returns a decoder for frames of this size, on `threads` threads, that accepts up to [`DEFAULT_MAX_PIXELS`]. It
+    /// allocates about 30 bytes a pixel with the first frame.
     #[must_use]
     pub fn new(model: VideoModel, size: Size, threads: usize) -> Self {
         let threads = Threads::new(threads);
         Self {
             model,
             size,
-            state: State::new(size),
+            max_pixels: DEFAULT_MAX_PIXELS,
+            state: State::new(Size::ONE),
             side_info: SideInfo::default(),
             field: Field::default(),
             room: Scratch::default(),
             decoder: ResidualDecoder::new(&threads),
             coder: ResidualEncoder::new(&threads),
-            residual: Planes420::new(size),
+            residual: Planes420::default(),
             bytes: BytesMut::new(),
             phase: None,
             threads,
         }
     }
 
+    /// Refuses larger frames before it allocates memory for them.
+    #[must_use]
+    pub const fn with_max_pixels(mut self, max_pixels: u64) -> Self {
+        self.max_pixels = max_pixels;
+        self
+    }
+
     /// Decodes the base layer of the next frame, and reads no byte after it. Returns whether there was enough of the
     /// frame; if not, the reference stays.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if the bytes break the specification; then the reference stays.
+    /// [`Error::Corrupt`] if the bytes break the specification; then the reference stays. [`Error::Limit`] if frames are
+    /// larger than agreed.
     pub fn decode(&mut self, frame: &[u8]) -> Result<bool, Error> {
+        let given = self.size.pixels() as u64;
+        if given > self.max_pixels {
+            return Err(Error::Limit { what: Quantity::FramePixels, given, max: self.max_pixels });
+        }
         let Some((head, length)) = Head::parse(frame)? else { return Ok(false) };
         let Some((side, string)) = frame[length..].split_at_checked(head.side) else { return Ok(false) };
+        if self.state.size != self.size {
+            self.state = State::new(self.size);
+            self.residual = Planes420::new(self.size);
+        }
         let Self { model, size, state, side_info, field, room, threads, decoder, .. } = self;
         if head.key {
             state.predict_nothing();

@@ -444,7 +444,8 @@ impl VideoFile {
         while let Some((head, length)) = RecordHead::parse(&self.bytes[self.at..])? {
             let start = self.at + length;
             let (RecordHead::Frame(body) | RecordHead::Block(_, body)) = head;
-            let end = usize::try_from(body).map_or(self.bytes.len(), |body| self.bytes.len().min(start + body));
+            // `body` is up to 2^35, which may be more than a `usize` holds.
+            let end = usize::try_from(body).map_or(usize::MAX, |body| start.saturating_add(body)).min(self.bytes.len());
             match head {
                 RecordHead::Block(BlockKind::Index, _) => break,
                 RecordHead::Block(BlockKind::Time, _) => self.stated = RecordHead::time(&self.bytes[start..end]),
@@ -477,7 +478,7 @@ impl VideoFile {
         let (_, first) = VideoHeader::parse(&self.bytes)?;
         let [number, at] = self.index().and_then(|index| index.key(record)).unwrap_or([0, first as u64]);
         self.at =
-            usize::try_from(at).ok().filter(|at| *at < self.bytes.len()).ok_or(corrupt("its index leads nowhere"))?;
+            usize::try_from(at).ok().filter(|at| *at <= self.bytes.len()).ok_or(corrupt("its index leads nowhere"))?;
         (self.next, self.captured, self.stated) = (number, None, None);
         Ok(number)
     }

@@ -31,7 +31,8 @@ type NextReference = for<'a> fn(&'a mut State) -> NextPlanes<'a>;
 pub enum DecodedPart {
     /// The head or side information is incomplete: the frame was skipped, and the picture before stays.
     Nothing,
-    /// Less than the base layer: later frames are damaged until their blocks were refreshed.
+    /// Less than the base layer: later frames are damaged until a key frame or a random-access frame, or until 128 frames
+    /// or more [renewed](crate::FrameHead::renews) every block.
     Part,
     /// The base layer or more.
     Base,
@@ -42,7 +43,7 @@ pub enum DecodedPart {
 /// Decodes the frames of one video, one after another.
 ///
 /// It decodes a frame from any prefix of its bytes. Any frame may lack bytes beyond [`crate::CodedFrame::base`] without
-/// lasting harm. A frame without its whole base damages later frames until their blocks were refreshed.
+/// lasting harm. A frame without its whole base damages later ones for long: see [`DecodedPart::Part`].
 pub struct VideoDecoder {
     model: VideoModel,
     size: Size,
@@ -173,9 +174,9 @@ impl VideoDecoder {
     /// # Errors
     /// As [`VideoDecoder::decode`]; [`Error::Argument`] if the frame before is not complete.
     pub fn predict(&mut self, frame: &[u8]) -> Result<DecodedPart, Error> {
-        self.begin()?;
         let Some((head, length)) = Head::parse(frame)? else { return Ok(DecodedPart::Nothing) };
         let Some((side, string)) = frame[length..].split_at_checked(head.side) else { return Ok(DecodedPart::Nothing) };
+        self.begin()?;
         let Self { model, state, motion, side_info, room, threads, .. } = self;
         if head.key {
             motion.forget();
@@ -219,8 +220,8 @@ impl VideoDecoder {
     /// be used again.
     ///
     /// # Errors
-    /// [`Error::Argument`] if no frame is predicted, or if these are residuals of other bytes; then
-    /// [`VideoDecoder::complete`] still can.
+    /// [`Error::Argument`] if no frame is predicted, or if these are residuals of another number of bytes or of frames of
+    /// another size; then [`VideoDecoder::complete`] still can. It does not compare the bytes.
     pub fn complete_with(&mut self, residuals: &mut FrameResiduals) -> Result<(), Error> {
         if !self.is_predicted || !residuals.fits(self.size, self.arrived, self.state.zone()) {
             return Err(Error::Argument("these are no residuals of the frame that was predicted"));

@@ -32,7 +32,7 @@ const FASTEST_TO_SLOWEST: u64 = 16;
 
 impl Population {
     /// Makes receivers of these rates, each with its weight. It skips rates of 0, and weights that are not positive and
-    /// finite.
+    /// finite. Without receivers, all of a frame is its base layer, and it has up to 1 MiB.
     #[must_use]
     pub fn new(receivers: impl IntoIterator<Item = (Bitrate, f64)>) -> Self {
         Self::of_bits(receivers.into_iter().map(|(rate, weight)| (rate.bits() as f64, weight)))
@@ -45,10 +45,11 @@ impl Population {
         Self { receivers }
     }
 
-    /// Makes receivers whose rates are spread evenly on a logarithmic scale over this range.
+    /// Makes receivers whose rates are spread evenly on a logarithmic scale over this range. Rates of 0 count as 1 bit a
+    /// second.
     #[must_use]
     pub fn log_uniform(rates: RangeInclusive<Bitrate>) -> Self {
-        let [least, most] = [rates.start(), rates.end()].map(|rate| rate.bits() as f64);
+        let [least, most] = [rates.start(), rates.end()].map(|rate| (rate.bits() as f64).max(1.0));
         let at = |number: u32| least * (most / least).powf(f64::from(number) / f64::from(POPULATION_RATES - 1));
         Self::of_bits((0..POPULATION_RATES).map(|number| (at(number), 1.0)))
     }
@@ -175,6 +176,13 @@ mod tests {
         assert_eq!(counts(&of(&[]), 3), [0]);
         // One rate is one group, however many receivers have it.
         assert_eq!(counts(&of(&[(100_000, 1.0); 3]), 3), [3]);
+    }
+
+    #[test]
+    fn a_range_from_nothing_begins_at_one_bit_a_second() {
+        let population = log_uniform(0, 1_000_000);
+        assert_eq!(population.slowest(), Some(Bitrate::from_bits(1)));
+        assert_eq!(population.receivers.len(), POPULATION_RATES as usize);
     }
 
     #[test]

