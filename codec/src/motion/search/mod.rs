@@ -58,6 +58,8 @@ pub(crate) struct Choice {
 const MIN_PARALLEL_PIXELS: usize = 1 << 17;
 /// The most times that effort `fast` chooses again in a frame, with a bit worth more, because there are too many bytes.
 const MOST_REPEATS: usize = 4;
+/// Effort `realtime` does so once, if there are this many times too many.
+const REALTIME_EXCESS: usize = 4;
 
 impl Search {
     /// Begins with the luma of the next frame: 8-bit samples without padding. Returns whether the frame has nothing in
@@ -143,8 +145,12 @@ impl Choice {
             (bytes, lambda, modes.side_info(), Some(&**found))
         } else {
             let inputs = single_pass::Inputs { lambda, blocks, quarters: last, rough, first };
-            let most_repeats = if effort == Effort::Fast { MOST_REPEATS } else { 0 };
-            let (bytes, lambda) = single_pass.choose_within((most_bytes, most_repeats), inputs, threads, field, bytes);
+            let repeats = if effort == Effort::Fast {
+                single_pass::Repeats { most: MOST_REPEATS, above_bytes: most_bytes }
+            } else {
+                single_pass::Repeats { most: 1, above_bytes: most_bytes * REALTIME_EXCESS }
+            };
+            let (bytes, lambda) = single_pass.choose_within((most_bytes, repeats), inputs, threads, field, bytes);
             threads.end(Stage::BlockSearch);
             (bytes, lambda, single_pass.side_info(), None)
         };

@@ -36,15 +36,26 @@ const MAX_STEPS: usize = 8;
 /// The blocks after which a row tells the row below how far it is.
 const STEP_BLOCKS: usize = 8;
 
-/// The worth of a bit is multiplied by the first factor after a choice whose side information had too many bytes, and by
-/// the second after one that had fewer than this part of them. It is [`Inputs::lambda`] at least, and this many times
+/// The worth of a bit is multiplied by the first factor after a choice whose side information had too many bytes, or by
+/// as many times as there were too many, up to [`MOST_RAISE`]. It is multiplied by the second after one that had fewer
+/// than this part of them. It is [`Inputs::lambda`] at least, and this many times
 /// that at most.
 const RAISE_RATIO: [u32; 2] = [5, 4];
+const MOST_RAISE: u32 = 4;
 const LOWER_RATIO: [u32; 2] = [7, 8];
 const LOWER_BELOW: [usize; 2] = [4, 5];
 const MOST_WORTH: u32 = 16;
 /// The unit of worths.
 const WORTH_UNIT: u32 = 256;
+
+/// When to choose for a frame again.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Repeats {
+    /// The most times.
+    pub(super) most: usize,
+    /// Only if there are more bytes.
+    pub(super) above_bytes: usize,
+}
 
 /// Chooses for one frame after another.
 #[derive(Debug)]
@@ -158,19 +169,19 @@ impl SinglePass {
     }
 
     /// Fills in `field`, and returns its bytes, in the memory of `bytes`, and what a bit was worth. While there are more
-    /// bytes than `most_bytes`, it chooses again with a bit worth more, `most_repeats` times at most; after that a bit is
-    /// worth more in the next frame.
+    /// bytes than `repeats` says, it chooses again with a bit worth more, so many times at most; if there are more than
+    /// `most_bytes` then, a bit is worth more in the next frame.
     pub(super) fn choose_within(
         &mut self,
-        (most_bytes, most_repeats): (usize, usize),
+        (most_bytes, repeats): (usize, Repeats),
         inputs: Inputs<'_>,
         threads: &Threads,
         field: &mut Field,
         bytes: Vec<u8>,
     ) -> (Vec<u8>, u32) {
         let mut chosen = self.choose(inputs, threads, most_bytes, field, bytes);
-        for _ in 0..most_repeats {
-            if chosen.0.len() <= most_bytes {
+        for _ in 0..repeats.most {
+            if chosen.0.len() <= repeats.above_bytes {
                 break;
             }
             chosen = self.choose(inputs, threads, most_bytes, field, chosen.0);
@@ -216,7 +227,9 @@ impl SinglePass {
         let bytes = side_info.encode(field, bytes);
         prices.reset(side_info);
         if bytes.len() > most_bytes {
-            *worth = (*worth * RAISE_RATIO[0] / RAISE_RATIO[1]).min(MOST_WORTH * WORTH_UNIT);
+            let times = u32::try_from(bytes.len() / most_bytes.max(1)).unwrap_or(u32::MAX).min(MOST_RAISE);
+            let raised = (*worth * times).max(*worth * RAISE_RATIO[0] / RAISE_RATIO[1]);
+            *worth = raised.min(MOST_WORTH * WORTH_UNIT);
         } else if bytes.len() < most_bytes * LOWER_BELOW[0] / LOWER_BELOW[1] {
             *worth = (*worth * LOWER_RATIO[0] / LOWER_RATIO[1]).max(WORTH_UNIT);
         }
