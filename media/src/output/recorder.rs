@@ -85,9 +85,9 @@ impl Recorder {
         &self.path
     }
 
-    /// Hands a frame or a packet of sound over, and does not wait. Returns whether the recording keeps it: it does not if
-    /// too many bytes wait for a slow disk, and after a failure. It keeps no packet of sound that is empty or too long for a
-    /// stored video. It keeps a random-access frame every two seconds, and at most one in 8 frames.
+    /// Hands a frame or a packet of sound over, and does not wait. Returns whether the recording keeps it: it does not
+    /// if too many bytes wait for a slow disk, and after a failure. It keeps no packet of sound that is empty or too
+    /// long for a stored video. It keeps a random-access frame every two seconds, and at most one in 8 frames.
     ///
     /// # Errors
     /// Once, when the file can no longer be written.

@@ -141,7 +141,8 @@ impl<R: Read> Frames<R> {
 }
 
 impl<R: Read + Seek> Frames<R> {
-    /// Goes forward to the last key frame at or before the range, from which its pictures are exact, as [`Reader::seek`] does.
+    /// Goes forward to the last key frame at or before the range, from which its pictures are exact, as
+    /// [`Reader::seek`] does.
     ///
     /// # Errors
     /// The system's.
@@ -149,8 +150,8 @@ impl<R: Read + Seek> Frames<R> {
         self.reader.seek(self.range.start)
     }
 
-    /// Goes, forward or back, to the last frame with which a decoder of frame `frame` can begin, as [`Reader::seek_near`]
-    /// does. The range begins with frame `frame` from now on.
+    /// Goes, forward or back, to the last frame with which a decoder of frame `frame` can begin, as
+    /// [`Reader::seek_near`] does. The range begins with frame `frame` from now on.
     ///
     /// # Errors
     /// The system's, also if the input cannot seek.

@@ -114,8 +114,9 @@ impl<R: Read> Player<R> {
 }
 
 impl<R: Read + Seek> Player<R> {
-    /// Skips the frames before the last key frame at or before the range, as [`Frames::seek`] does. The pictures are those
-    /// that it shows without this call.
+    /// Skips the frames before the last key frame at or before the range, as [`Frames::seek`] does. The pictures are
+    /// exactly those that it shows without this call. After [`Player::with_bitrate`] they may differ, because the rate
+    /// counts from there on.
     ///
     /// # Errors
     /// The system's.
@@ -123,9 +124,10 @@ impl<R: Read + Seek> Player<R> {
         self.frames.seek()
     }
 
-    /// Goes, forward or back, to frame `frame`, which [`Player::next_into`] then shows next. Decodes it from the last
-    /// random-access frame before it, at most two seconds of video, where [`Player::seek`] needs a key frame. So the pictures
-    /// differ a little from those that the other way shows, and less with each frame: [`Reader::seek_near`](super::Reader).
+    /// Goes, forward or back, to frame `frame`, which [`Player::next_into`] then shows next. It decodes from the last
+    /// frame with which a decoder can begin, where [`Player::seek`] needs a key frame. So the pictures differ a little
+    /// from those of [`Player::seek`], and less with each frame. [`Reader::seek_near`](super::Reader::seek_near) has
+    /// the details.
     ///
     /// # Errors
     /// The system's, also if the input cannot seek.

@@ -378,10 +378,10 @@ impl<R: Read> Reader<R> {
 }
 
 impl<R: Read + Seek> Reader<R> {
-    /// Goes forward to the last key frame at or before frame `frame`, as the index says. So the pictures from there on are
-    /// exactly those that a decoder shows that began with the first frame. Stays if that key frame is not after the next
-    /// frame, the input cannot seek, or there is no index. Most videos have few key frames; [`Reader::seek_near`] finds more
-    /// places.
+    /// Goes forward to the last key frame at or before frame `frame`, as the index says. From there on a decoder
+    /// shows exactly the pictures of one that began with the first frame. Stays if that key frame is not after the
+    /// next frame, the input cannot seek, or there is no index. Most videos have few key frames; [`Reader::seek_near`]
+    /// finds more places.
     ///
     /// # Errors
     /// The system's.
@@ -396,12 +396,13 @@ impl<R: Read + Seek> Reader<R> {
         }
     }
 
-    /// Goes, forward or back, to the last frame at or before frame `frame` with which a decoder can begin: a key frame, or
-    /// one that has a random-access frame, which then stands for it ([`Reader::begin_at`]). Goes to the first frame if there
-    /// is no other. [`Writer`](super::Writer) stores a random-access frame every two seconds.
+    /// Goes, forward or back, to the last frame at or before frame `frame` with which a decoder can begin: a key frame,
+    /// or one that has a random-access frame, which then stands for it ([`Reader::begin_at`]). Goes to the first frame
+    /// if there is no other. [`Writer`](super::Writer) stores a random-access frame every two seconds, and at most one
+    /// in 8 frames.
     ///
-    /// The pictures differ a little from those that a decoder shows that began earlier, and less with each frame. Where they
-    /// must be exact, use [`Reader::seek`]. This reads the head of every frame up to `frame`, and needs no index.
+    /// The pictures differ a little from those of a decoder that began earlier, and less with each frame. If you need
+    /// exact pictures, use [`Reader::seek`]. This reads the head of every frame up to `frame`, and needs no index.
     ///
     /// # Errors
     /// The system's, also if the input cannot seek.
@@ -416,9 +417,9 @@ impl<R: Read + Seek> Reader<R> {
         begins.map_or(Ok(()), |position| self.begin_at(&position))
     }
 
-    /// Looks through the video from its first frame on, and returns where each frame is, up to the first that is cut off or
-    /// damaged, and a million frames. The video must begin with the input's first byte. The next frame is the same after
-    /// this call as before it, so you may call it at any time.
+    /// Looks through the video from its first frame on, and returns where each frame is, up to the first that is cut
+    /// off or damaged, and a million frames. The video must begin with the input's first byte. The next frame is the
+    /// same after this call as before it, so you may call it at any time.
     ///
     /// # Errors
     /// The system's.
@@ -431,8 +432,8 @@ impl<R: Read + Seek> Reader<R> {
         Ok(positions)
     }
 
-    /// Shows `see` the place of each frame, from the first on, until it returns false or a frame is cut off or damaged. Reads
-    /// on afterwards where it was.
+    /// Shows `see` the place of each frame, from the first on, until it returns false or a frame is cut off or damaged.
+    /// Reads on afterwards where it was.
     fn scan(&mut self, mut see: impl FnMut(Position) -> bool) -> Result<(), Error> {
         let here = self.input.stream_position()?;
         let end = self.input.seek(SeekFrom::End(0))?;
@@ -445,8 +446,8 @@ impl<R: Read + Seek> Reader<R> {
         outcome
     }
 
-    /// Passes the records of a frame, and returns its place; `None` if the first of them is cut off or damaged. The input
-    /// has `end` bytes.
+    /// Passes the records of a frame, and returns its place; `None` if the first of them is cut off or damaged. The
+    /// input has `end` bytes.
     fn pass(&mut self, end: u64) -> Result<Option<Position>, Error> {
         let blocks = self.input.stream_position()?;
         let Some(mut position) = self.pass_record(blocks, end)? else { return Ok(None) };
@@ -492,8 +493,8 @@ impl<R: Read + Seek> Reader<R> {
         Ok(())
     }
 
-    /// Goes to the frame at a place in this video. If it has a random-access frame, [`Reader::next_frame`] returns that in
-    /// place of it, and a decoder can begin there.
+    /// Goes to the frame at a place in this video. If it has a random-access frame, [`Reader::next_frame`] returns that
+    /// in place of it, and a decoder can begin there.
     ///
     /// # Errors
     /// The system's.
@@ -611,7 +612,8 @@ mod tests {
         }
     }
 
-    /// Returns a video of two renditions with times, sound and random-access frames, whose frames consist of their number.
+    /// Returns a video of two renditions with times, sound and random-access frames, whose frames consist of their
+    /// number.
     fn ten_frames() -> Vec<u8> {
         let renditions = RenditionRates::new(&[50_000, 400_000].map(Bitrate::from_bits)).expect("they rise");
         let header = VideoHeader { renditions, ..*Reader::new(&stored()[..], u64::MAX).expect("a video").header() };

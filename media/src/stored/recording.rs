@@ -81,12 +81,12 @@ impl<W: Write> Recording<W> {
         Ok(Self { records, output, most_bytes, next: None, channels: None, written })
     }
 
-    /// States that the video has sound with this number of channels, 1 or 2. Call it once, before the first frame: a reader
-    /// looks no further.
+    /// States that the video has sound with this number of channels, 1 or 2. Call it once, before the first frame: a
+    /// reader looks no further.
     ///
     /// # Errors
-    /// [`Error::Codec`] for another number of channels, for a second call and after a frame, because a reader would drop the
-    /// sound; [`Error::Write`] from the system.
+    /// [`Error::Codec`] for another number of channels, for a second call and after a frame, because a reader would
+    /// drop the sound; [`Error::Write`] from the system.
     pub fn begin_sound(&mut self, channels: usize) -> Result<(), Error> {
         if self.next.is_some() || self.channels.is_some() {
             return Err(CodecError::Argument("sound begins once, before the first frame").into());
@@ -100,8 +100,8 @@ impl<W: Write> Recording<W> {
     /// nothing.
     ///
     /// # Errors
-    /// [`Error::Codec`] if the packet is empty, or longer than a packet of Opus of 20 ms can be: its body would have more than
-    /// [`SoundRecord::MAX_BYTES`]. Otherwise as [`Recording::write`].
+    /// [`Error::Codec`] if the packet is empty, or longer than a packet of Opus of 20 ms can be: its body would have
+    /// more than [`SoundRecord::MAX_BYTES`]. Otherwise as [`Recording::write`].
     pub fn write_sound(&mut self, sound: &StoredSound) -> Result<(), Error> {
         if !sound.can_be_stored() {
             return Err(CodecError::Argument("a packet of sound has 1 to 1276 bytes").into());
