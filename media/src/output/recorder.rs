@@ -85,15 +85,18 @@ impl Recorder {
         &self.path
     }
 
-    /// Hands a frame or a packet of sound over, and does not wait. Returns whether the recording keeps it: it does not if
-    /// too many bytes wait for a slow disk, and after a failure. It keeps a random-access frame every two seconds, and at most
-    /// one in 8 frames.
+    /// Hands a frame or a packet of sound over, and does not wait. Returns whether the recording keeps it: it does not
+    /// if too many bytes wait for a slow disk, and after a failure. It keeps no packet of sound that is empty or too
+    /// long for a stored video. It keeps a random-access frame every two seconds, and at most one in 8 frames.
     ///
     /// # Errors
     /// Once, when the file can no longer be written.
     pub fn put(&mut self, mut next: Recorded) -> Result<bool, RecordingError> {
         if let Recorded::Frame(frame) = &mut next {
             self.choose_random_access(frame);
+        }
+        if matches!(&next, Recorded::Sound(sound) if !sound.can_be_stored()) {
+            return Ok(false);
         }
         let count = next.length();
         if self.thread.is_none() || self.waiting.load(Ordering::Relaxed) + count > MAX_WAITING_BYTES {
@@ -336,6 +339,10 @@ mod tests {
                 assert!(recorder.put(Recorded::Sound(StoredSound { captured, bytes })).expect("room"));
             }
             assert!(recorder.put(frame(number, 100)).expect("room"));
+        }
+        for bytes in [Bytes::new(), vec![9; 1277].into()] {
+            let sound = StoredSound { captured: 0, bytes };
+            assert!(!recorder.put(Recorded::Sound(sound)).expect("it goes on"), "a reader would drop it");
         }
         let written = recorder.finish().expect("room").expect("it did not fail");
         assert_eq!((written.frames, written.sound_packets), (50, 100));

@@ -107,7 +107,7 @@ impl<R: Read> Frames<R> {
     }
 
     /// Returns the next frame; `None` after the last frame of the range, and at an invalid record. Returns frames
-    /// before the range first if frames of the range are predicted from them.
+    /// before the range first, from the frame on with which [`Frames::seek`] or [`Frames::seek_near`] begins.
     ///
     /// # Errors
     /// The system's.
@@ -141,12 +141,24 @@ impl<R: Read> Frames<R> {
 }
 
 impl<R: Read + Seek> Frames<R> {
-    /// Goes to the last frame from which the first of the range can be decoded, if the input can seek.
+    /// Goes forward to the last key frame at or before the range, from which its pictures are exact, as
+    /// [`Reader::seek`] does.
     ///
     /// # Errors
     /// The system's.
     pub fn seek(&mut self) -> Result<(), Error> {
         self.reader.seek(self.range.start)
+    }
+
+    /// Goes, forward or back, to the last frame with which a decoder of frame `frame` can begin, as
+    /// [`Reader::seek_near`] does. The range begins with frame `frame` from now on.
+    ///
+    /// # Errors
+    /// The system's, also if the input cannot seek.
+    pub fn seek_near(&mut self, frame: u64) -> Result<(), Error> {
+        self.reader.seek_near(frame)?;
+        self.range.start = frame;
+        Ok(())
     }
 
     /// Returns how many frames the range has, if the range says that, or an index that [`Frames::seek`] found.

@@ -114,12 +114,25 @@ impl<R: Read> Player<R> {
 }
 
 impl<R: Read + Seek> Player<R> {
-    /// Skips the frames before the range that no frame in it needs, as [`Frames::seek`] does.
+    /// Skips the frames before the last key frame at or before the range, as [`Frames::seek`] does. The pictures are
+    /// exactly those that it shows without this call. After [`Player::with_bitrate`] they may differ, because the rate
+    /// counts from there on.
     ///
     /// # Errors
     /// The system's.
     pub fn seek(&mut self) -> Result<(), Error> {
         self.frames.seek()
+    }
+
+    /// Goes, forward or back, to frame `frame`, which [`Player::next_into`] then shows next. It decodes from the last
+    /// frame with which a decoder can begin, where [`Player::seek`] needs a key frame. So the pictures differ a little
+    /// from those of [`Player::seek`], and less with each frame. [`Reader::seek_near`](super::Reader::seek_near) has
+    /// the details.
+    ///
+    /// # Errors
+    /// The system's, also if the input cannot seek.
+    pub fn seek_near(&mut self, frame: u64) -> Result<(), Error> {
+        self.frames.seek_near(frame)
     }
 }
 
@@ -134,8 +147,8 @@ mod tests {
     use super::*;
     use crate::stored::{Reader, Writer};
 
-    /// A video of three frames, and where the record of the last begins.
-    fn three_frames() -> (Vec<u8>, usize) {
+    /// Returns a video of `frames` pictures, of which `draw` draws each.
+    fn film(frames: u64, draw: impl Fn(u64, &mut [u8])) -> Vec<u8> {
         let size = Size::new(32, 16).expect("a valid size");
         let model = VideoModel::built_in();
         let rate = FrameRate::new(30, 1).expect("a rate");
@@ -151,10 +164,17 @@ mod tests {
         let header =
             VideoHeader { size, rate, colours, bits: 8, display, models: model.ids(), renditions: encoder.rates() };
         let mut writer = Writer::new(encoder, &header, Vec::new());
-        for _ in 0..3 {
-            writer.write(&Picture::zero(size, Format::Ycbcr420(colours))).expect("a frame");
+        for number in 0..frames {
+            let mut picture = Picture::zero(size, Format::Ycbcr420(colours));
+            draw(number, picture.samples_mut());
+            writer.write(&picture).expect("a frame");
         }
-        let bytes = writer.finish().expect("memory takes all").0;
+        writer.finish().expect("memory takes all").0
+    }
+
+    /// A video of three frames, and where the record of the last begins.
+    fn three_frames() -> (Vec<u8>, usize) {
+        let bytes = film(3, |_, _| {});
         let mut reader = Reader::new(Cursor::new(&bytes), u64::MAX).expect("a header");
         let last = (0..2).map(|_| reader.next_frame().expect("a frame").expect("two frames")).last().expect("two");
         let at = bytes.windows(last.len()).rposition(|window| *window == last[..]).expect("it is there");
@@ -174,6 +194,39 @@ mod tests {
         let shown: Vec<_> = std::iter::from_fn(|| player.next_into(&mut picture).expect("memory")).collect();
         assert_eq!(shown.iter().map(|shown| shown.repeated).collect::<Vec<_>>(), [false, false, true]);
         assert_eq!((player.played().frames, player.played().repeated), (3, 1));
+    }
+
+    #[test]
+    fn a_player_goes_near_any_frame_from_the_last_random_access_frame_and_exactly_from_a_key_frame() {
+        let bytes = film(130, |number, samples| {
+            samples.iter_mut().zip(0..).for_each(|(sample, at)| *sample = 60 + ((at * 7 + number * 3) % 100) as u8);
+        });
+        let mut picture = Picture::zero(Size::new(32, 16).expect("a size"), Format::Ycbcr420(Ycbcr::BT601));
+        let mut all = player(&bytes);
+        let mut exact = Vec::new();
+        while all.next_into(&mut picture).expect("memory").is_some() {
+            exact.push(picture.clone());
+        }
+        assert_eq!(exact.len(), 130);
+        // Back from the end, on, and to the first frame, which is the only key frame.
+        for (frame, first) in [(129, 120), (61, 60), (125, 120), (0, 0), (59, 0)] {
+            all.seek_near(frame).expect("it seeks");
+            assert_eq!(all.frames().reader().next_number(), first);
+            let shown = all.next_into(&mut picture).expect("memory").expect("a frame");
+            let number = usize::try_from(frame).expect("few");
+            assert_eq!((shown.number, shown.repeated), (frame, false));
+            let pairs = picture.samples().iter().zip(exact[number].samples());
+            let distance: u64 = pairs.map(|(near, exact)| u64::from(near.abs_diff(*exact))).sum();
+            assert!(distance <= 4 * picture.samples().len() as u64, "frame {frame}: {distance}");
+            assert!(first > 0 || distance == 0, "frame {frame} is decoded from the key frame");
+        }
+        all.seek_near(1000).expect("it seeks");
+        assert_eq!(all.next_into(&mut picture).expect("memory"), None);
+        let reader = Reader::new(Cursor::new(&bytes[..]), u64::MAX).expect("a header");
+        let mut late = Player::new(Frames::new(reader, 129..u64::MAX), VideoModel::built_in(), 1).expect("its tables");
+        late.seek().expect("it seeks");
+        assert_eq!(late.next_into(&mut picture).expect("memory").map(|shown| shown.number), Some(129));
+        assert_eq!(picture, exact[129]);
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub struct Reader<R> {
     header: VideoHeader,
     /// The loop, from 0.
     chosen: usize,
+    /// The byte at which the first record, or a block before it, begins.
+    first: u64,
     /// Bytes that were read to find the header's end.
     start: Cursor<Vec<u8>>,
     input: BufReader<R>,
@@ -64,7 +66,7 @@ pub struct Position {
     is_key: bool,
     /// Whether a part of it is predicted from nothing, in all renditions.
     renews: bool,
-    /// Whether a random-access frame can stand for it.
+    /// Whether a random-access frame can stand for it, in all renditions.
     has_random_access: bool,
     /// The byte at which the blocks before its first record begin.
     blocks: u64,
@@ -74,7 +76,8 @@ pub struct Position {
 }
 
 impl Position {
-    /// Returns whether a decoder can begin with it: [`Reader::begin_at`].
+    /// Returns whether a random-access frame can stand for it in all renditions, so that a decoder can begin there by
+    /// [`Reader::begin_at`]. A key frame needs none, and usually has none.
     #[must_use]
     pub const fn has_random_access(&self) -> bool {
         self.has_random_access
@@ -146,13 +149,17 @@ impl<R: Read> Reader<R> {
         }
         let mut start = Cursor::new(start);
         start.set_position(length as u64);
-        let chosen = header.renditions.count() - 1;
-        let input = BufReader::new(input);
-        Ok(Self {
+        Ok(Self::begin(header, length as u64, start, input))
+    }
+
+    /// Takes an input whose first record begins at the byte `first`, and the bytes that were read of it.
+    fn begin(header: VideoHeader, first: u64, start: Cursor<Vec<u8>>, input: R) -> Self {
+        Self {
             header,
-            chosen,
+            chosen: header.renditions.count() - 1,
+            first,
             start,
-            input,
+            input: BufReader::new(input),
             next: 0,
             count: None,
             captured: None,
@@ -164,7 +171,7 @@ impl<R: Read> Reader<R> {
             keeps_random_access: false,
             kept_random_access: None,
             end: None,
-        })
+        }
     }
 
     /// Returns the header.
@@ -371,8 +378,10 @@ impl<R: Read> Reader<R> {
 }
 
 impl<R: Read + Seek> Reader<R> {
-    /// Goes forward to the last frame, at or before frame `frame`, where a decoder can begin. Stays if that frame is
-    /// not after the next one, the input cannot seek, or there is no index.
+    /// Goes forward to the last key frame at or before frame `frame`, as the index says. From there on a decoder
+    /// shows exactly the pictures of one that began with the first frame. Stays if that key frame is not after the
+    /// next frame, the input cannot seek, or there is no index. Most videos have few key frames; [`Reader::seek_near`]
+    /// finds more places.
     ///
     /// # Errors
     /// The system's.
@@ -381,80 +390,128 @@ impl<R: Read + Seek> Reader<R> {
         let index = self.index()?;
         self.count = index.as_ref().map(|index| index.records);
         let record = frame.saturating_mul(self.renditions());
-        let key = index.and_then(|index| index.key(record)).filter(|key| key[0] > self.next);
-        let Some([number, at]) = key else {
-            self.input.seek(SeekFrom::Start(here))?;
-            return Ok(());
-        };
-        self.input.seek(SeekFrom::Start(at))?;
-        self.start = Cursor::new(Vec::new());
-        (self.next, self.captured, self.stated, self.ahead) = (number, None, None, None);
-        self.sound.packets.clear();
-        self.sound.bytes = 0;
-        Ok(())
+        match index.and_then(|index| index.key(record)).filter(|key| key[0] > self.next) {
+            Some([number, at]) => self.jump(number, at),
+            None => Ok(self.input.seek(SeekFrom::Start(here)).map(drop)?),
+        }
     }
 
-    /// Looks through the video, and returns where each frame is, up to the first that is cut off or damaged, and a million
-    /// frames. Call it before the first frame is read, on an input that begins with the video.
+    /// Goes, forward or back, to the last frame at or before frame `frame` with which a decoder can begin: a key frame,
+    /// or one that has a random-access frame, which then stands for it ([`Reader::begin_at`]). Goes to the first frame
+    /// if there is no other. [`Writer`](super::Writer) stores a random-access frame every two seconds, and at most one
+    /// in 8 frames.
+    ///
+    /// The pictures differ a little from those of a decoder that began earlier, and less with each frame. If you need
+    /// exact pictures, use [`Reader::seek`]. This reads the head of every frame up to `frame`, and needs no index.
+    ///
+    /// # Errors
+    /// The system's, also if the input cannot seek.
+    pub fn seek_near(&mut self, frame: u64) -> Result<(), Error> {
+        let mut begins = None;
+        self.scan(|position| {
+            if position.number == 0 || position.is_key || position.has_random_access {
+                begins = Some(position);
+            }
+            position.number < frame
+        })?;
+        begins.map_or(Ok(()), |position| self.begin_at(&position))
+    }
+
+    /// Looks through the video from its first frame on, and returns where each frame is, up to the first that is cut
+    /// off or damaged, and a million frames. The video must begin with the input's first byte. The next frame is the
+    /// same after this call as before it, so you may call it at any time.
     ///
     /// # Errors
     /// The system's.
     pub fn positions(&mut self) -> Result<Vec<Position>, Error> {
-        let end = self.input.seek(SeekFrom::End(0))?;
-        let mut blocks = self.input.seek(SeekFrom::Start(self.start.position()))?;
-        self.start = Cursor::new(Vec::new());
         let mut positions = Vec::new();
-        while positions.len() < MOST_POSITIONS {
-            let length = match self.length() {
-                Ok(Some(length)) => length,
-                Ok(None) | Err(Error::Codec(_)) => break,
-                Err(error) => return Err(error),
-            };
-            let at = self.input.stream_position()?;
-            let step = i64::try_from(length).ok().filter(|_| length <= end.saturating_sub(at));
-            let Some(step) = step else { break };
-            let mut head = Vec::new();
-            self.input.by_ref().take(length.min(FrameHead::MAX_BYTES as u64)).read_to_end(&mut head)?;
-            self.input.seek_relative(step - i64::try_from(head.len()).unwrap_or_default())?;
-            let head = FrameHead::parse(&head).ok().flatten();
-            let [is_key, renews] = head.map_or([false; 2], |head| [head.key, head.key || head.renews]);
-            if self.next.is_multiple_of(self.renditions()) {
-                let number = self.next / self.renditions();
-                let (captured, has_random_access) = (self.stated.take(), self.random_access.is_some());
-                positions.push(Position { number, captured, is_key, renews, has_random_access, blocks, at, length });
-            } else if let Some(position) = positions.last_mut() {
-                position.renews &= renews;
-            }
-            self.random_access = None;
-            blocks = at.saturating_add(length);
-            self.next += 1;
-        }
+        self.scan(|position| {
+            positions.push(position);
+            positions.len() < MOST_POSITIONS
+        })?;
         Ok(positions)
     }
 
-    /// Goes to a frame of this video.
+    /// Shows `see` the place of each frame, from the first on, until it returns false or a frame is cut off or damaged.
+    /// Reads on afterwards where it was.
+    fn scan(&mut self, mut see: impl FnMut(Position) -> bool) -> Result<(), Error> {
+        let here = self.input.stream_position()?;
+        let end = self.input.seek(SeekFrom::End(0))?;
+        let mut scan = Reader::begin(self.header, self.first, Cursor::default(), self.input.get_mut());
+        let outcome = scan.jump(0, self.first).and_then(|()| {
+            while scan.pass(end)?.is_some_and(&mut see) {}
+            Ok(())
+        });
+        self.input.seek(SeekFrom::Start(here))?;
+        outcome
+    }
+
+    /// Passes the records of a frame, and returns its place; `None` if the first of them is cut off or damaged. The
+    /// input has `end` bytes.
+    fn pass(&mut self, end: u64) -> Result<Option<Position>, Error> {
+        let blocks = self.input.stream_position()?;
+        let Some(mut position) = self.pass_record(blocks, end)? else { return Ok(None) };
+        position.captured = self.stated.take();
+        while !self.next.is_multiple_of(self.renditions())
+            && let Some(other) = self.pass_record(blocks, end)?
+        {
+            position.renews &= other.renews;
+            position.has_random_access &= other.has_random_access;
+        }
+        Ok(Some(position))
+    }
+
+    /// Passes a record, and returns its place without a time; `None` if it is cut off or damaged.
+    fn pass_record(&mut self, blocks: u64, end: u64) -> Result<Option<Position>, Error> {
+        let length = match self.length() {
+            Ok(Some(length)) => length,
+            Ok(None) | Err(Error::Codec(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let at = self.input.stream_position()?;
+        let Some(step) = i64::try_from(length).ok().filter(|_| length <= end.saturating_sub(at)) else {
+            self.end = Some(End::Cut);
+            return Ok(None);
+        };
+        let mut head = Vec::new();
+        self.input.by_ref().take(length.min(FrameHead::MAX_BYTES as u64)).read_to_end(&mut head)?;
+        self.input.seek_relative(step - i64::try_from(head.len()).unwrap_or_default())?;
+        let head = FrameHead::parse(&head).ok().flatten();
+        let [is_key, renews] = head.map_or([false; 2], |head| [head.key, head.key || head.renews]);
+        let (number, has_random_access) = (self.next / self.renditions(), self.random_access.take().is_some());
+        self.next += 1;
+        Ok(Some(Position { number, captured: None, is_key, renews, has_random_access, blocks, at, length }))
+    }
+
+    /// Goes to the frame at a place in this video.
     ///
     /// # Errors
     /// The system's.
     pub fn go_to(&mut self, position: &Position) -> Result<(), Error> {
-        self.input.seek(SeekFrom::Start(position.at))?;
-        self.start = Cursor::new(Vec::new());
-        let number = position.number.saturating_mul(self.renditions());
-        (self.next, self.captured, self.stated) = (number, None, position.captured);
-        (self.ahead, self.begins, self.random_access, self.end) = (Some(position.length), false, None, None);
-        self.sound.packets.clear();
-        self.sound.bytes = 0;
+        self.jump(position.number.saturating_mul(self.renditions()), position.at)?;
+        (self.stated, self.ahead) = (position.captured, Some(position.length));
         Ok(())
     }
 
-    /// Goes to a frame of this video which has a random-access frame: that stands for it, in each rendition that has one.
+    /// Goes to the frame at a place in this video. If it has a random-access frame, [`Reader::next_frame`] returns that
+    /// in place of it, and a decoder can begin there.
     ///
     /// # Errors
     /// The system's.
     pub fn begin_at(&mut self, position: &Position) -> Result<(), Error> {
-        self.go_to(position)?;
-        self.input.seek(SeekFrom::Start(position.blocks))?;
-        (self.ahead, self.begins) = (None, true);
+        self.jump(position.number.saturating_mul(self.renditions()), position.blocks)?;
+        (self.stated, self.begins) = (position.captured, true);
+        Ok(())
+    }
+
+    /// Goes to the byte `at`, where record `next` or a block before it begins, and forgets what was read before.
+    fn jump(&mut self, next: u64, at: u64) -> Result<(), Error> {
+        self.input.seek(SeekFrom::Start(at))?;
+        self.start = Cursor::default();
+        (self.next, self.captured, self.stated, self.ahead) = (next, None, None, None);
+        (self.begins, self.random_access, self.kept_random_access, self.end) = (false, None, None, None);
+        self.sound.packets.clear();
+        self.sound.bytes = 0;
         Ok(())
     }
 
@@ -553,6 +610,70 @@ mod tests {
             // Inside the last frame, whose index has 12 bytes or more.
             assert!(reader(bytes.len() - 20).positions().expect("it seeks").len() <= positions.len());
         }
+    }
+
+    /// Returns a video of two renditions with times, sound and random-access frames, whose frames consist of their
+    /// number.
+    fn ten_frames() -> Vec<u8> {
+        let renditions = RenditionRates::new(&[50_000, 400_000].map(Bitrate::from_bits)).expect("they rise");
+        let header = VideoHeader { renditions, ..*Reader::new(&stored()[..], u64::MAX).expect("a video").header() };
+        let (mut writer, mut bytes) = VideoWriter::new(&header);
+        bytes.extend(writer.sound(&SoundRecord { channels: 1, packet: None }));
+        for number in 0..10 {
+            bytes.extend(writer.sound(&SoundRecord { channels: 1, packet: Some((number.into(), b"packet")) }));
+            writer.captured(number.into());
+            for _ in 0..2 {
+                writer.random_access(b"begins");
+                bytes.extend(writer.frame(&[number; 90], false));
+            }
+        }
+        bytes.extend(writer.finish());
+        bytes
+    }
+
+    #[test]
+    fn positions_are_the_same_at_any_time_and_change_nothing_that_is_read_after_them() {
+        let video = ten_frames();
+        let reader = || Reader::new(Cursor::new(&video), u64::MAX).expect("a video");
+        let expected = reader().positions().expect("it seeks");
+        assert_eq!(expected.len(), 10);
+        for asked in 0..=11 {
+            let mut reader = reader();
+            assert_eq!(reader.begin_sound().expect("whole"), Some(1));
+            let mut read = Vec::new();
+            for number in 0..=11 {
+                if number == asked {
+                    assert_eq!(reader.positions().expect("it seeks"), expected);
+                    assert_eq!(reader.positions().expect("it seeks"), expected);
+                }
+                let Some(frame) = reader.next_frame().expect("whole") else { continue };
+                read.push((frame[0], frame.len(), reader.captured(), reader.take_sound().count()));
+            }
+            let whole: Vec<_> = (0..10).map(|number| (number, 90, Some(number.into()), 1)).collect();
+            assert_eq!((read, reader.is_whole()), (whole, true), "asked before frame {asked}");
+        }
+        let mut reader = reader();
+        for place in expected.iter().rev() {
+            reader.begin_at(place).expect("it seeks");
+            assert_eq!(reader.positions().expect("it seeks"), expected);
+            assert_eq!(reader.next_frame().expect("whole").as_deref(), Some(&b"begins"[..]));
+            assert_eq!(reader.captured(), Some(place.number));
+        }
+    }
+
+    #[test]
+    fn the_place_of_a_frame_that_lacks_a_random_access_frame_in_one_rendition_says_so() {
+        let header = *Reader::new(&ten_frames()[..], u64::MAX).expect("a video").header();
+        let (mut writer, mut bytes) = VideoWriter::new(&header);
+        for has_one in [[true, true], [true, false], [false, true], [false, false]] {
+            for has_one in has_one {
+                has_one.then(|| writer.random_access(b"begins"));
+                bytes.extend(writer.frame(b"frame", false));
+            }
+        }
+        let positions = Reader::new(Cursor::new(&bytes), u64::MAX).expect("a video").positions().expect("it seeks");
+        let has_one: Vec<_> = positions.iter().map(Position::has_random_access).collect();
+        assert_eq!(has_one, [true, false, false, false]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use bytes::Bytes;
-use nestcast_codec::{FrameHead, RenditionRates, SoundRecord, VideoHeader, VideoWriter};
+use nestcast_codec::{Error as CodecError, FrameHead, RenditionRates, SoundRecord, VideoHeader, VideoWriter};
 
 use super::reader::most_bytes;
 use super::{Error, StoredSound, Written};
@@ -81,12 +81,18 @@ impl<W: Write> Recording<W> {
         Ok(Self { records, output, most_bytes, next: None, channels: None, written })
     }
 
-    /// States that the video has sound with this number of channels, 1 or 2. Call it before the first frame.
+    /// States that the video has sound with this number of channels, 1 or 2. Call it once, before the first frame: a
+    /// reader looks no further.
     ///
     /// # Errors
-    /// [`Error::Write`] from the system.
+    /// [`Error::Codec`] for another number of channels, for a second call and after a frame, because a reader would
+    /// drop the sound; [`Error::Write`] from the system.
     pub fn begin_sound(&mut self, channels: usize) -> Result<(), Error> {
-        self.channels = u8::try_from(channels).ok();
+        if self.next.is_some() || self.channels.is_some() {
+            return Err(CodecError::Argument("sound begins once, before the first frame").into());
+        }
+        let channels = u8::try_from(channels).ok().filter(|channels| [1, 2].contains(channels));
+        self.channels = Some(channels.ok_or(CodecError::Argument("sound has one or two channels"))?);
         self.put_sound(None)
     }
 
@@ -94,8 +100,12 @@ impl<W: Write> Recording<W> {
     /// nothing.
     ///
     /// # Errors
-    /// As [`Recording::write`].
+    /// [`Error::Codec`] if the packet is empty, or longer than a packet of Opus of 20 ms can be: its body would have
+    /// more than [`SoundRecord::MAX_BYTES`]. Otherwise as [`Recording::write`].
     pub fn write_sound(&mut self, sound: &StoredSound) -> Result<(), Error> {
+        if !sound.can_be_stored() {
+            return Err(CodecError::Argument("a packet of sound has 1 to 1276 bytes").into());
+        }
         self.put_sound(Some((sound.captured, &sound.bytes)))?;
         self.written.sound_packets += u64::from(self.channels.is_some());
         Ok(())
@@ -212,6 +222,39 @@ mod tests {
         let expected = [there(5), there(6), (0, None), (0, None), there(9), there(1 << 40), there(0), there(u64::MAX)];
         assert_eq!((frames, whole), (expected.to_vec(), true));
         assert_eq!((written.frames, written.keys, written.bytes), (6, 0, bytes.len() as u64));
+    }
+
+    #[test]
+    fn sound_that_a_reader_would_drop_is_refused_and_nothing_of_it_is_written() {
+        let refused = |outcome| matches!(outcome, Err(Error::Codec(CodecError::Argument(_))));
+        let packet = |bytes: usize| StoredSound { captured: 5, bytes: vec![1; bytes].into() };
+        let begin = || Recording::begin(&header(), Vec::new()).expect("memory");
+        for channels in [0, 3, 255, 256, 257, usize::MAX] {
+            let mut recording = begin();
+            assert!(refused(recording.begin_sound(channels)), "{channels} channels");
+            recording.write_sound(&packet(20)).expect("without channels it writes nothing");
+            assert_eq!((recording.written().sound_packets, recording.written().bytes), (0, begin().written().bytes));
+        }
+        for channels in [1, 2] {
+            let mut recording = begin();
+            recording.begin_sound(channels).expect("memory");
+            assert!(refused(recording.begin_sound(channels)));
+            for (bytes, can_be_read) in [(0, false), (1, true), (1276, true), (1277, false), (5000, false)] {
+                let before = recording.written();
+                assert_eq!(refused(recording.write_sound(&packet(bytes))), !can_be_read, "{bytes} bytes");
+                assert_eq!(recording.written() != before, can_be_read, "{bytes} bytes");
+            }
+            recording.write(&frame(0)).expect("memory");
+            let (bytes, written) = recording.finish().expect("memory");
+            let mut reader = Reader::new(Cursor::new(&bytes), u64::MAX).expect("a video");
+            assert_eq!(reader.begin_sound().expect("whole"), Some(channels));
+            reader.next_frame().expect("whole");
+            let read: Vec<_> = reader.take_sound().map(|sound| sound.bytes.len()).collect();
+            assert_eq!((read, written.sound_packets), (vec![1, 1276], 2));
+        }
+        let mut recording = begin();
+        recording.write(&frame(0)).expect("memory");
+        assert!(refused(recording.begin_sound(1)), "a reader looks for it before the first frame");
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use nestcast_codec::{MIN_RANDOM_ACCESS_BYTES, VideoHeader, VideoRenditions, VideoWriter, View};
+use nestcast_codec::{
+    Error as CodecError, MIN_RANDOM_ACCESS_BYTES, Size, VideoHeader, VideoRenditions, VideoWriter, View,
+};
 
 use super::Error;
 
@@ -21,6 +23,8 @@ const RANDOM_ACCESS_BASES: usize = 4;
 pub struct Writer<W> {
     encoder: VideoRenditions,
     records: VideoWriter,
+    /// The size that the header states.
+    size: Size,
     /// The header, until it is written.
     start: Vec<u8>,
     output: W,
@@ -46,22 +50,28 @@ pub struct Written {
 }
 
 impl<W: Write> Writer<W> {
-    /// Takes an encoder and its header, whose tables and rates of renditions must be the encoder's. Writes nothing before
-    /// the first frame.
+    /// Takes an encoder and a header, whose tables and rate of frames must be the encoder's. Its renditions become the
+    /// encoder's; [`Writer::write`] checks its size. Writes nothing before the first frame.
     #[must_use]
     pub fn new(encoder: VideoRenditions, header: &VideoHeader, output: W) -> Self {
-        let (records, start) = VideoWriter::new(header);
+        let (records, start) = VideoWriter::new(&VideoHeader { renditions: encoder.rates(), ..*header });
+        let size = header.size;
         let [frames, seconds] = [header.rate.frames(), header.rate.seconds()].map(u64::from);
         let interval = (RANDOM_ACCESS_SECONDS * frames).div_ceil(seconds).max(MIN_RANDOM_ACCESS_FRAMES);
-        Self { encoder, records, start, output, interval, since: 0, largest_base: 0, written: Written::default() }
+        Self { encoder, records, size, start, output, interval, since: 0, largest_base: 0, written: Written::default() }
     }
 
     /// Encodes a picture and writes its frame for every rendition. Every two seconds, and at most with one in 8 frames, it
     /// writes random-access frames too, from which a sender finds a later frame's references in little time.
     ///
     /// # Errors
-    /// [`Error::Codec`] if the picture has another size or format; [`Error::Write`] from the system.
+    /// [`Error::Codec`] if the picture has another format, or another size than the encoder or the header states;
+    /// [`Error::Write`] from the system.
     pub fn write<'a>(&mut self, picture: impl Into<View<'a>>) -> Result<(), Error> {
+        let picture = picture.into();
+        if picture.size() != self.size {
+            return Err(CodecError::Argument("the picture has another size than the video's header").into());
+        }
         let coded = self.encoder.encode(picture)?;
         put(&std::mem::take(&mut self.start), &mut self.output, &mut self.written)?;
         let may_begin = !coded[0].key && self.since >= self.interval;
@@ -108,7 +118,8 @@ mod tests {
     use std::io::Cursor;
 
     use nestcast_codec::{
-        Bitrate, Display, Format, FrameHead, FrameRate, Picture, Population, Size, VideoModel, VideoSettings, Ycbcr,
+        Bitrate, Display, Format, FrameHead, FrameRate, Picture, Population, RenditionRates, VideoModel, VideoSettings,
+        Ycbcr,
     };
 
     use super::*;
@@ -138,6 +149,36 @@ mod tests {
     fn begins(video: &[u8]) -> Vec<u64> {
         let positions = Reader::new(Cursor::new(video), u64::MAX).expect("a video").positions().expect("it seeks");
         positions.iter().filter(|position| position.has_random_access()).map(|position| position.number).collect()
+    }
+
+    #[test]
+    fn a_header_has_the_renditions_of_the_encoder_and_one_of_another_size_is_refused() {
+        let [size, other] = [[96, 64], [32, 16]].map(|[width, height]| Size::new(width, height).expect("a size"));
+        let (rate, model) = (FrameRate::new(30, 1).expect("a rate"), VideoModel::built_in());
+        let population = Population::log_uniform(Bitrate::from_bits(10_000)..=Bitrate::from_bits(1_000_000));
+        let settings = VideoSettings { size, rate, population, threads: 1 };
+        let (colours, display, renditions) = (Ycbcr::BT601, Display::default(), RenditionRates::ONE);
+        let header = VideoHeader { size, rate, colours, bits: 8, display, models: model.ids(), renditions };
+        let encoder = || VideoRenditions::new(&model, settings.clone(), 3).expect("three");
+        let picture = |size| Picture::zero(size, Format::Ycbcr420(colours));
+
+        let mut writer = Writer::new(encoder(), &header, Vec::new());
+        (0..5).try_for_each(|_| writer.write(&picture(size))).expect("memory");
+        let video = writer.finish().expect("memory").0;
+        let mut reader = Reader::new(Cursor::new(&video), u64::MAX).expect("a video");
+        assert_eq!(*reader.header(), VideoHeader { renditions: encoder().rates(), ..header });
+        let mut frames = 0;
+        while let Some(renditions) = reader.next_renditions().expect("whole") {
+            assert_eq!(renditions.len(), 3);
+            frames += 1;
+        }
+        assert_eq!((frames, reader.is_whole()), (5, true));
+
+        let mut wrong = Writer::new(encoder(), &VideoHeader { size: other, ..header }, Vec::new());
+        for size in [size, other] {
+            assert!(matches!(wrong.write(&picture(size)), Err(Error::Codec(CodecError::Argument(_)))));
+        }
+        assert_eq!(wrong.finish().expect("memory").1.frames, 0);
     }
 
     #[test]
