@@ -73,8 +73,11 @@ impl<S: FrameSource> Broadcast<S> {
     /// Listens, and does not ask the source for a frame yet. Call it within a tokio runtime.
     ///
     /// # Errors
-    /// [`Error::Listen`] if the address cannot be bound, [`Error::KeyMismatch`] or [`Error::Tls`] if the identity is
-    /// unusable.
+    /// [`Error::Listen`] if the address cannot be bound or this is called outside a runtime, [`Error::KeyMismatch`] or
+    /// [`Error::Tls`] if the identity is unusable.
+    ///
+    /// # Panics
+    /// If the runtime has no I/O or no time: call `enable_all` where you build it.
     pub fn listen(config: SenderConfig, source: S) -> Result<Self, Error> {
         let socket = SenderSocket::bind(config.listen)?;
         Self::over(socket, config, source)
@@ -83,7 +86,7 @@ impl<S: FrameSource> Broadcast<S> {
     /// Listens on `socket` in place of [`SenderConfig::listen`]. Call it within a tokio runtime.
     ///
     /// # Errors
-    /// [`Error::KeyMismatch`] or [`Error::Tls`] if the identity is unusable, [`Error::Listen`] if the socket is.
+    /// See [`listen`](Self::listen).
     pub fn over(socket: SenderSocket, config: SenderConfig, mut source: S) -> Result<Self, Error> {
         let SenderConfig {
             identity,
@@ -206,7 +209,9 @@ impl<S: FrameSource> Broadcast<S> {
         self.shared.demand.clone()
     }
 
-    /// Broadcasts until the source ends or `shutdown` is ready, then finishes the frame in flight and tells receivers.
+    /// Broadcasts until the source ends or `shutdown` is ready, then finishes the frame in flight and tells receivers. The
+    /// address is free again when this returns, unless it takes over 2 s to close the connections: on paths with a round
+    /// trip of more than half a second.
     ///
     /// # Errors
     /// [`Error::Source`] if the source fails before its end.
@@ -441,3 +446,6 @@ async fn serve(handshake: Handshake, ticket: SlotGuard, entry: DemandEntry, dire
 pub fn place_of(address: SocketAddr) -> String {
     if address.ip().is_unspecified() { format!("HOST:{}", address.port()) } else { address.to_string() }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,7 @@ use nestcast_proto::SourceError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The address is in use, or is not this machine's.
+    /// The address is in use, or is not this machine's, or the caller is outside a tokio runtime.
     #[error("cannot listen on {address}")]
     Listen {
         /// The address.
