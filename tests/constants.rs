@@ -27,7 +27,7 @@ const KINDS: [&str; 8] = [
 ];
 /// Numbers on which only memory and speed depend, which only the machine of one end sees, or which another section
 /// states.
-const OTHERS: [&str; 31] = [
+const OTHERS: [&str; 32] = [
     "encode::pace::FRAMES_PER_SKIP",
     "encode::pace::WINDOW_TIME",
     "encode::video::NO_WEIGHT",
@@ -56,6 +56,7 @@ const OTHERS: [&str; 31] = [
     "sender::quic::connection::MAX_PIECES",
     "sender::quic::connection::MAX_READ_BYTES",
     "sender::quic::connection::PIECE_BYTES",
+    "sender::quic::endpoint::CLOSE_WITHIN",
     "sender::quic::endpoint::MAX_FIRST_PACKETS",
     "sender::quic::endpoint::SOCKET_BUFFER_BYTES",
     "sender::rotation::LOOK_EVERY",

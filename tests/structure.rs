@@ -144,7 +144,8 @@ fn quic_is_known_behind_the_transports_alone() {
             "quic/connection.rs",
             "quic/connection_ids.rs",
             "quic/endpoint.rs",
-            "quic/qlog.rs"
+            "quic/qlog.rs",
+            "quic/tasks.rs"
         ]
     );
     assert_eq!(naming("receiver", "quinn::"), ["quic.rs"]);

@@ -34,7 +34,8 @@ pub struct ReceiverConfig {
     pub start: Option<Start>,
     /// Lets the receiver go elsewhere; keep a clone of it.
     pub seek: Seek,
-    /// The token that admits this receiver; may be empty.
+    /// The token that admits this receiver; may be empty. It has at most [`MAX_TOKEN`](nestcast_proto::MAX_TOKEN) bytes:
+    /// with a longer one the receiver does not connect.
     pub token: Bytes,
     /// A file that is read before each connection. Its content, without white space around it, replaces the token; if it
     /// cannot be read or holds no token, the last one stays, and the log says so.

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use nestcast_proto::{Cause, Code, ReceiverEnd};
+use nestcast_proto::{Cause, Code, MAX_TOKEN, ReceiverEnd};
 
 use crate::address::Address;
 
@@ -20,6 +20,9 @@ pub enum Error {
     /// TLS or QUIC refuses the configuration: this build or the configuration is wrong, and the text is the library's.
     #[error("receiving cannot be set up: {0}")]
     Setup(String),
+    /// [`ReceiverConfig::token`](crate::ReceiverConfig::token) has this many bytes.
+    #[error("the token is too long: it has {0} bytes, and a token has at most {MAX_TOKEN}")]
+    TokenTooLong(usize),
     /// The file of trusted authorities cannot be used.
     #[error("{} cannot be used", file.display())]
     Authorities {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use nestcast_player::{Announcement, Latency, PlayStats, Playout, Present, SoundMode};
-use nestcast_proto::{Cause, ReceivedFrame, Sound, Welcome};
+use nestcast_proto::{Cause, PackageHash, ReceivedFrame, Sound, Welcome};
 
 use crate::mailbox::{Answer, Counts, Mail, Mailbox};
 use crate::sender_clock;
@@ -15,6 +15,9 @@ use crate::viewer::{Concealed, Shown, Totals, Viewer};
 
 /// The time between two reports.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The package of a broadcast that has none, such as video.
+const NO_PACKAGE: PackageHash = PackageHash([0; 32]);
 
 /// The state of the playback thread.
 pub(crate) struct Playback<'a, V> {
@@ -177,10 +180,14 @@ impl<'a, V: Viewer> Playback<'a, V> {
         let announced = self.playout.handle_welcome(welcome)?;
         self.announced = Some(announced);
         let decoding = self.viewer.handle_announcement(&announced).map_err(failed)?;
-        let readiness = if decoding.is_some() { Readiness::Ready } else { Readiness::NeedsPackage };
-        if let Some(decoding) = decoding {
-            self.playout.handle_decoding(self.epoch.elapsed(), decoding);
-        }
+        let readiness = match decoding {
+            Some(decoding) => {
+                self.playout.handle_decoding(self.epoch.elapsed(), decoding);
+                Readiness::Ready
+            }
+            None if announced.package == NO_PACKAGE => return Err(ViewError::NoPackage),
+            None => Readiness::NeedsPackage,
+        };
         // The connection that asked may have ended.
         let _ = answer.send(readiness);
         Ok(())

@@ -139,7 +139,7 @@ mod tests {
     use std::sync::mpsc;
 
     use nestcast_player::{Announcement, Decoding};
-    use nestcast_proto::{FrameHeader, FrameRate, PackageHash};
+    use nestcast_proto::{FrameHeader, FrameRate, PackageHash, Video};
 
     use super::*;
     use crate::viewer::Shown;
@@ -169,7 +169,7 @@ mod tests {
     fn welcome() -> Welcome {
         Welcome {
             model: [0; 6],
-            package: PackageHash([0; 32]),
+            package: PackageHash([7; 32]),
             width: 16,
             height: 16,
             rate: FrameRate::new(30, 1).expect("a rate"),
@@ -215,5 +215,39 @@ mod tests {
         assert!(player.handle_welcome(&welcome()).await.is_err(), "nobody is there to answer");
         let ended = player.finish().await.expect_err("it gave up").to_string();
         assert!(ended.contains("5 bytes"), "{ended}");
+    }
+
+    /// A viewer that lacks every model, and panics if it hears of video.
+    struct Unready;
+
+    impl Viewer for Unready {
+        type Error = Failure;
+
+        fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, Failure> {
+            assert!(announced.video.is_none(), "this viewer knows no video");
+            Ok(None)
+        }
+
+        fn show(&mut self, _shown: &Shown<'_>) -> Result<(), Failure> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_viewer_without_a_model_that_no_package_has_is_told_so() {
+        let mut player = Player::start(Unready);
+        let without = Welcome { package: PackageHash([0; 32]), ..welcome() };
+        assert!(player.handle_welcome(&without).await.is_err(), "there is nothing to ask for");
+        let ended = player.finish().await.expect_err("it has no model");
+        assert!(matches!(ended, ViewError::NoPackage), "{ended}");
+    }
+
+    #[tokio::test]
+    async fn a_panic_of_the_viewer_is_not_said_to_be_the_decoders() {
+        let mut player = Player::start(Unready);
+        let video = Welcome { video: Some(Video::new([0; 6])), ..welcome() };
+        assert!(player.handle_welcome(&video).await.is_err(), "it panics");
+        let ended = player.finish().await.expect_err("it panicked");
+        assert!(matches!(ended, ViewError::Panicked) && ended.to_string().contains("viewer"), "{ended}");
     }
 }

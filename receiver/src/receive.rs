@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use nestcast_proto::{Close, Code, Hello, Start, VersionRange};
+use nestcast_proto::{Close, Code, Hello, MAX_TOKEN, Start, VersionRange};
 
 use crate::config::ReceiverConfig;
 use crate::error::Error;
@@ -51,6 +51,9 @@ async fn connections<S: FrameSink>(
     sink: &mut S,
     mut shutdown: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<(), Error> {
+    if config.token.len() > MAX_TOKEN {
+        return Err(Error::TokenTooLong(config.token.len()));
+    }
     let mut reception = Reception::new(config, socket);
     loop {
         let connected = tokio::select! {
@@ -253,4 +256,38 @@ enum Left {
     ToSeek,
     /// The connection ended.
     Ended(Ended),
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::future::pending;
+
+    use bytes::Bytes;
+    use nestcast_proto::{ReceiveStats, ReceivedFrame};
+
+    use super::*;
+    use crate::trust::Trust;
+
+    /// A sink that gets no frame.
+    struct Idle;
+
+    impl FrameSink for Idle {
+        type Error = Infallible;
+
+        fn handle_frame(&mut self, _frame: ReceivedFrame, _stats: ReceiveStats) -> Result<(), Infallible> {
+            panic!("nobody sends")
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_token_that_is_too_long_is_refused_before_the_receiver_connects() {
+        let trust = Trust::fingerprint(&"00".repeat(32)).expect("64 digits");
+        let nobody = ReceiverConfig::new(([127, 0, 0, 1], 9).into(), trust);
+        for (length, is_refused) in [(MAX_TOKEN, false), (MAX_TOKEN + 1, true)] {
+            let config = ReceiverConfig { token: Bytes::from(vec![b'x'; length]), ..nobody.clone() };
+            let error = receive(config, &mut Idle, pending()).await.expect_err("nobody is there");
+            assert_eq!(matches!(error, Error::TokenTooLong(_)), is_refused, "{error}");
+        }
+    }
 }

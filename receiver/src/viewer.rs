@@ -106,7 +106,8 @@ pub trait Viewer: Send + 'static {
     type Error: Into<Box<dyn StdError + Send + Sync>>;
 
     /// Handles a sender's announcement. Return `None` if the model is missing: the receiver then asks for it, and
-    /// [`Viewer::handle_package`] gets it.
+    /// [`Viewer::handle_package`] gets it. Video has no package, which is 32 zeros in [`Announcement::package`]: return an
+    /// error if you cannot decode it.
     ///
     /// # Errors
     /// If this viewer cannot show such pictures.

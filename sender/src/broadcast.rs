@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use nestcast_proto::{
     Archive, Bitrate, BroadcastFrame, BroadcastName, Close, Code, Demand, DemandEntry, Offer, Sound, SourceError,
+    Welcome,
 };
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinSet;
@@ -30,6 +31,7 @@ use crate::frames::rewind::{self, Rewindable};
 use crate::frames::rewind_store::RewindStore;
 use crate::frames::sound::SoundFanout;
 use crate::frames::source::FrameSource;
+use crate::frames::source_check::{FrameCheck, check_welcome};
 use crate::quic::browser::BrowserConnection;
 use crate::quic::endpoint::{Client, Handshake, Listener, SenderSocket};
 use crate::rotation::{BrowserCertificate, Rotation};
@@ -73,8 +75,11 @@ impl<S: FrameSource> Broadcast<S> {
     /// Listens, and does not ask the source for a frame yet. Call it within a tokio runtime.
     ///
     /// # Errors
-    /// [`Error::Listen`] if the address cannot be bound, [`Error::KeyMismatch`] or [`Error::Tls`] if the identity is
-    /// unusable.
+    /// [`Error::Listen`] if the address cannot be bound or this is called outside a runtime, [`Error::KeyMismatch`] or
+    /// [`Error::Tls`] if the identity is unusable, [`Error::Welcome`] if receivers would refuse the source's welcome.
+    ///
+    /// # Panics
+    /// If the runtime has no I/O or no time: call `enable_all` where you build it.
     pub fn listen(config: SenderConfig, source: S) -> Result<Self, Error> {
         let socket = SenderSocket::bind(config.listen)?;
         Self::over(socket, config, source)
@@ -83,7 +88,7 @@ impl<S: FrameSource> Broadcast<S> {
     /// Listens on `socket` in place of [`SenderConfig::listen`]. Call it within a tokio runtime.
     ///
     /// # Errors
-    /// [`Error::KeyMismatch`] or [`Error::Tls`] if the identity is unusable, [`Error::Listen`] if the socket is.
+    /// See [`listen`](Self::listen).
     pub fn over(socket: SenderSocket, config: SenderConfig, mut source: S) -> Result<Self, Error> {
         let SenderConfig {
             identity,
@@ -97,6 +102,7 @@ impl<S: FrameSource> Broadcast<S> {
             browsers,
             ..
         } = config;
+        accept(&source.welcome())?;
         let listener = Listener::new(socket, identity, acknowledge, browsers.is_some())?;
         let rotation = Rotation::new(listener.certificates(), browsers.as_ref())?;
         #[cfg(feature = "qlog")]
@@ -123,7 +129,7 @@ impl<S: FrameSource> Broadcast<S> {
 
     /// Broadcasts another source at the same address, for receivers that ask for `name`. It has the same authorizers, limits
     /// and places, the source's own sound, and ends when its source does; [`run`](Self::run) goes on until all have ended. A
-    /// name that is taken already replaces the broadcast that had it, except the first.
+    /// name that is taken already replaces the broadcast that had it. If the first broadcast has it, `run` refuses.
     #[must_use]
     pub fn with_source(mut self, name: BroadcastName, mut source: impl FrameSource) -> Self {
         let first = &self.shared;
@@ -206,12 +212,20 @@ impl<S: FrameSource> Broadcast<S> {
         self.shared.demand.clone()
     }
 
-    /// Broadcasts until the source ends or `shutdown` is ready, then finishes the frame in flight and tells receivers.
+    /// Broadcasts until the source ends or `shutdown` is ready, then finishes the frame in flight and tells receivers. The
+    /// address is free again when this returns, unless it takes over 2 s to close the connections: on paths with a round
+    /// trip of more than half a second.
     ///
     /// # Errors
-    /// [`Error::Source`] if the source fails before its end.
+    /// [`Error::Source`] if the source fails before its end, or returns a frame that no receiver accepts;
+    /// [`Error::Broadcast`] if one of several with a name does. [`Error::SameName`] or [`Error::Welcome`], at once, if a
+    /// source of [`with_source`](Self::with_source) cannot be broadcast.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
         let Self { listener, rotation, source, fanout, frames, shared, name, others, rewind: _ } = self;
+        if others.contains_key(&name) {
+            return Err(Error::SameName(name));
+        }
+        others.values().try_for_each(|other| accept(&other.station.shared.offer.welcome))?;
         let mut rotation = std::pin::pin!(rotation.run());
         let mut admission = Admission::new(listener, Arc::clone(&shared.counters));
         let rewound = Arc::new(Semaphore::new(MAX_REWOUND));
@@ -255,8 +269,14 @@ impl<S: FrameSource> Broadcast<S> {
             ended(&mut feeds).await;
         }
         admission.close(shared.end()).await;
-        Ok(outcome?)
+        outcome
     }
+}
+
+/// Accepts a source's welcome if receivers do.
+fn accept(welcome: &Welcome) -> Result<(), Error> {
+    let Welcome { width, height, .. } = *welcome;
+    check_welcome(welcome).map_err(|close| Error::Welcome { width, height, why: close.why })
 }
 
 /// What all broadcasts at an address have in common.
@@ -301,7 +321,7 @@ fn share(source: &mut impl FrameSource, sound: Option<Sound>, common: Common) ->
 
 /// The tasks that hand out frames.
 struct Sources {
-    tasks: JoinSet<Result<(), SourceError>>,
+    tasks: JoinSet<Result<(), Error>>,
     stops: Vec<oneshot::Sender<()>>,
     /// The places of receivers that begin elsewhere.
     rewound: Arc<Semaphore>,
@@ -318,21 +338,21 @@ impl Sources {
         let handing_out = hand_out(stopped);
         let rewound = Arc::clone(&self.rewound);
         self.tasks.spawn(async move {
-            let outcome = handing_out.await;
-            match (&outcome, of_several) {
-                (Err(error), Some(name)) => tracing::warn!("the broadcast {name} ended: {error}"),
-                (Err(error), None) if rewound.available_permits() < MAX_REWOUND => {
-                    tracing::warn!("the broadcast ended, and receivers that are behind get the rest: {error}");
-                }
-                _ => {}
+            let Err(source) = handing_out.await else { return Ok(()) };
+            if let Some(name) = of_several {
+                tracing::warn!("the broadcast {name} ended: {source}");
+                return Err(if name.is_empty() { source.into() } else { Error::Broadcast { name, source } });
             }
-            outcome
+            if rewound.available_permits() < MAX_REWOUND {
+                tracing::warn!("the broadcast ended, and receivers that are behind get the rest: {source}");
+            }
+            Err(source.into())
         });
         self.stops.push(stop);
     }
 
     /// Stops those that run. Returns the first error of those that failed.
-    async fn stop(mut self) -> Result<(), SourceError> {
+    async fn stop(mut self) -> Result<(), Error> {
         // A source that has ended has dropped its end of the channel.
         self.stops.drain(..).for_each(|stop| _ = stop.send(()));
         let mut outcome = Ok(());
@@ -351,6 +371,7 @@ async fn hand_out(
     shared: Arc<Shared>,
     mut stopped: oneshot::Receiver<()>,
 ) -> Result<(), SourceError> {
+    let mut check = FrameCheck::default();
     let hand_on = |frame: BroadcastFrame| {
         shared.counters.handle_frame(&frame);
         fanout.send(frame);
@@ -360,7 +381,7 @@ async fn hand_out(
             // `stopped` is polled first, so that a source which always has a frame can be stopped.
             biased;
             _ = &mut stopped => break,
-            next = source.next(&shared.demand) => next,
+            next = source.next(&shared.demand) => check.pass(next),
         };
         match next {
             Ok(Some(frame)) => hand_on(frame),
@@ -379,7 +400,8 @@ async fn hand_out(
     source.stop();
     // The frame in the making still goes out, if the source finishes it soon.
     let soon = shared.offer.welcome.interval().min(LAST_FRAME_TIMEOUT);
-    if let Ok(Ok(Some(frame))) = timeout(soon, source.next(&shared.demand)).await {
+    let last = timeout(soon, source.next(&shared.demand)).await;
+    if let Ok(Ok(Some(frame))) = last.map(|last| check.pass(last)) {
         hand_on(frame);
     }
     Ok(())
@@ -441,3 +463,6 @@ async fn serve(handshake: Handshake, ticket: SlotGuard, entry: DemandEntry, dire
 pub fn place_of(address: SocketAddr) -> String {
     if address.ip().is_unspecified() { format!("HOST:{}", address.port()) } else { address.to_string() }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,13 +4,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use nestcast_proto::SourceError;
+use nestcast_proto::{BroadcastName, SourceError};
 
-/// An error of a broadcast, in one line.
+/// An error of a broadcast, in one line. Its [source](std::error::Error::source) says more, if it has one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The address is in use, or is not this machine's.
+    /// The address is in use, or is not this machine's, or the caller is outside a tokio runtime.
     #[error("cannot listen on {address}")]
     Listen {
         /// The address.
@@ -33,9 +33,30 @@ pub enum Error {
     /// TLS refuses the configuration, or the system gives no random numbers: the text is the library's.
     #[error("TLS cannot be set up: {0}")]
     Tls(String),
+    /// Every receiver would refuse what a source announces: its [`welcome`](crate::FrameSource::welcome).
+    #[error("every receiver would refuse what the source announces, pictures of {width}x{height} pixels: {why}")]
+    Welcome {
+        /// The width that it announces.
+        width: u32,
+        /// The height that it announces.
+        height: u32,
+        /// What a receiver says of it.
+        why: &'static str,
+    },
+    /// Two sources have this name.
+    #[error("two sources have the name \"{0}\": give each a name of its own")]
+    SameName(BroadcastName),
     /// The source broke off or failed before its end.
     #[error(transparent)]
     Source(#[from] SourceError),
+    /// A source broke off or failed before its end, and there were several.
+    #[error("the broadcast {name} failed")]
+    Broadcast {
+        /// The name of its broadcast.
+        name: BroadcastName,
+        /// Why it failed.
+        source: SourceError,
+    },
 }
 
 /// The fault in a PEM file that should contain a certificate or a private key.

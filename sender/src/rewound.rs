@@ -14,6 +14,7 @@ use crate::frames::fanout::FrameFanout;
 use crate::frames::paced_source::PacedSource;
 use crate::frames::sound::SoundFanout;
 use crate::frames::source::FrameSource as _;
+use crate::frames::source_check::FrameCheck;
 use crate::shared::{BROADCAST_DONE, Elsewhere, Shared, Station};
 
 /// The longest time to open an archive for a receiver, and to wait for those before it. If it runs out, the receiver
@@ -146,8 +147,9 @@ impl FrameStream for Occupying {
 
 /// Hands out the frames until there are no more.
 async fn play(mut source: PacedSource, fanout: FrameFanout, shared: Arc<Shared>, place: Place) {
+    let mut check = FrameCheck::default();
     let end = loop {
-        match source.next(&shared.demand).await {
+        match check.pass(source.next(&shared.demand).await) {
             Ok(Some(frame)) => fanout.send(frame),
             Ok(None) => {
                 // A source that broke off or failed did so for this receiver too.

@@ -9,9 +9,9 @@ use crate::wire::varint::{Reader, put_varint};
 /// One encoded frame: any prefix of `bytes` is useful. All receivers share its memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// The number of its picture in the source.
+    /// The number of its picture in the source. It rises from frame to frame.
     pub id: u64,
-    /// The number of earlier pictures that are not sent, of all so far.
+    /// The number of earlier pictures that are not sent, of all so far: at most `id`.
     pub skipped: u64,
     /// The capture time, in microseconds since 1970-01-01 UTC.
     pub captured: u64,
@@ -21,7 +21,7 @@ pub struct Frame {
     pub since: u64,
     /// The number of leading bytes in the base layer, which is sent first and never cut.
     pub base: usize,
-    /// All bytes of the frame.
+    /// All bytes of the frame: at least one, and at most [`MAX_FRAME`].
     pub bytes: Bytes,
     /// For video: the random-access frame for a receiver that lacks the earlier frames, if the encoder made one.
     pub join: Option<RandomAccessFrame>,

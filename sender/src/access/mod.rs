@@ -131,11 +131,13 @@ pub enum Denial {
     Used,
     /// The authorizer refuses this viewer.
     Refused,
-    /// The authorizer cannot decide now. The receiver may try again.
+    /// The authorizer cannot decide now. The receiver learns only that the sender failed inside
+    /// ([`Code::Failed`]), and may try again.
     Undecided,
 }
 
-/// Writes the reason that the receiver gets.
+/// Writes the reason, as the sender's log shows it and as the close of the connection carries it. A receiver of nestcast
+/// shows the text of the close's [`Code`] in its place.
 impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(Close::from(*self).why)

@@ -89,9 +89,12 @@ impl Admission {
         }
     }
 
-    /// Closes the open connections and waits until the peers have the reason.
+    /// Refuses the peers that wait, closes the open connections, and waits until the peers have the reason and the socket
+    /// is closed.
     pub(crate) async fn close(self, close: Close) {
-        self.listener.close(close).await;
+        let Self { listener, waiting, .. } = self;
+        drop(waiting);
+        listener.close(close).await;
     }
 
     /// Queues a new peer, or has it validate its address first.

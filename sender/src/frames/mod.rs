@@ -14,4 +14,5 @@ mod running_clock;
 mod schedule;
 pub(crate) mod sound;
 pub(crate) mod source;
+pub(crate) mod source_check;
 mod waiting_sound;

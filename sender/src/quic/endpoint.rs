@@ -13,6 +13,8 @@ use quinn::{
 use rustls::CipherSuite;
 use rustls::crypto::CryptoProvider;
 use socket2::SockRef;
+use tokio::runtime::Handle;
+use tokio::time::timeout;
 
 use crate::clock::WallClock;
 use crate::config::Acknowledge;
@@ -25,6 +27,7 @@ use crate::quic::connection::{QuicConnection, disconnected};
 use crate::quic::connection_ids::{Closes, ConnectionIds, reset_key};
 #[cfg(feature = "qlog")]
 use crate::quic::qlog::Logs;
+use crate::quic::tasks::{Tasks, TrackedRuntime};
 use crate::transport::Disconnected;
 
 /// The time after which a silent receiver counts as gone. If the receiver has a shorter timeout, that one applies (RFC
@@ -46,6 +49,8 @@ const RECEIVER_STREAMS: Streams = Streams { bidirectional: 1, unidirectional: 0,
 /// decoder of HTTP/3. A browser speaks WebTransport only to an end that accepts datagrams. Nobody reads them, so this
 /// end holds few bytes of them.
 const BROWSER_STREAMS: Streams = Streams { bidirectional: 2, unidirectional: 3, datagram_bytes: Some(2048) };
+/// How long a sender that ends waits until its peers have the reason and its socket is closed.
+const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 /// The time after which a silent browser is asked whether it is still there. It sends nothing by itself while a picture
 /// stays.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(3);
@@ -79,6 +84,7 @@ impl SenderSocket {
 
     /// Binds a UDP socket of the system.
     pub(crate) fn bind(address: SocketAddr) -> Result<Self, Error> {
+        needs_runtime(address)?;
         let bound = socket(address).and_then(|socket| TokioRuntime.wrap_udp_socket(socket));
         let socket = bound.map_err(|source| Error::Listen { address, source })?;
         Ok(Self { socket, address, seed: None })
@@ -89,6 +95,8 @@ impl SenderSocket {
 #[derive(Debug)]
 pub(crate) struct Listener {
     endpoint: quinn::Endpoint,
+    /// quinn's tasks, which hold the socket.
+    tasks: Tasks,
     certificates: Arc<Certificates>,
     /// Whether browsers may connect.
     browsers: bool,
@@ -105,6 +113,7 @@ impl Listener {
         acknowledge: Acknowledge,
         browsers: bool,
     ) -> Result<Self, Error> {
+        needs_runtime(address)?;
         let clock = if seed.is_some() { SharedClock::simulated() } else { SharedClock::utc() };
         let mut own = EndpointConfig::new(reset_key(&identity.key));
         let provider = Arc::new(provider());
@@ -119,10 +128,12 @@ impl Listener {
         own.supported_versions(QUIC_VERSIONS.to_vec())
             .cid_generator(move || Box::new(ConnectionIds::new(ids.clone())))
             .rng_seed(seed);
-        let endpoint = quinn::Endpoint::new_with_abstract_socket(own, Some(config), socket, Arc::new(TokioRuntime))
+        let (runtime, tasks) = TrackedRuntime::new();
+        let endpoint = quinn::Endpoint::new_with_abstract_socket(own, Some(config), socket, Arc::new(runtime))
             .map_err(|source| Error::Listen { address, source })?;
         Ok(Self {
             endpoint,
+            tasks,
             certificates,
             browsers,
             closes,
@@ -158,11 +169,20 @@ impl Listener {
         })
     }
 
-    /// Closes the open connections and waits until the peers have the reason.
-    pub(crate) async fn close(&self, close: Close) {
-        self.closes.note_all();
-        self.endpoint.close(VarInt::from_u32(close.code.number()), close.why.as_bytes());
-        let _ = tokio::time::timeout(Duration::from_secs(2), self.endpoint.wait_idle()).await;
+    /// Closes the open connections. Waits until the peers have the reason and the socket is closed. Drop each [`Handshake`]
+    /// and each connection first: they hold the socket.
+    pub(crate) async fn close(self, close: Close) {
+        let Self { endpoint, tasks, closes, .. } = self;
+        closes.note_all();
+        endpoint.close(VarInt::from_u32(close.code.number()), close.why.as_bytes());
+        let closed = async move {
+            endpoint.wait_idle().await;
+            drop(endpoint);
+            tasks.ended().await;
+        };
+        if timeout(CLOSE_WITHIN, closed).await.is_err() {
+            tracing::debug!("the socket is still open: a connection takes long to close");
+        }
     }
 }
 
@@ -221,6 +241,12 @@ impl Handshake {
         }
         Ok(Client::Receiver(QuicConnection::new(connecting.await.map_err(disconnected)?, closing)))
     }
+}
+
+/// Refuses to listen outside a tokio runtime, where quinn would panic.
+fn needs_runtime(address: SocketAddr) -> Result<(), Error> {
+    let found = Handle::try_current().map(drop);
+    found.map_err(|error| Error::Listen { address, source: std::io::Error::other(error) })
 }
 
 fn socket(address: SocketAddr) -> std::io::Result<UdpSocket> {

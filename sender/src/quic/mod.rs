@@ -8,3 +8,4 @@ mod connection_ids;
 pub(crate) mod endpoint;
 #[cfg(feature = "qlog")]
 mod qlog;
+mod tasks;
