@@ -49,6 +49,10 @@ class Stream(bytes):
             raise IncompleteHeaderError("the stream ends inside its header")
         return header
 
+    def __reduce__(self) -> tuple[type[Stream], tuple[bytes]]:
+        # Without the facts that were read: they are in the bytes.
+        return type(self), (bytes(self),)
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the decoded array without opacity: (height, width), or (height, width, 3)."""
