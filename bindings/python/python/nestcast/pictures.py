@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Pixels that a decoder agrees to hold, unless told otherwise. It needs up to 50 bytes a pixel.
 MAX_PIXELS = 100_000_000
+#: Modes of Pillow whose arrays are pictures. `nestcast.pillow` opens and saves the first four, which have 8 bits a sample.
+MODES = ("L", "RGB", "LA", "RGBA", "I;16")
 
 
 class Stream(bytes):
@@ -235,12 +237,28 @@ def cut(
     return Stream(data).cut(max_bytes, bpp=bpp)
 
 
+def refused_mode(mode: str) -> str:
+    """Returns why a picture of Pillow in this mode is not written."""
+    return f"cannot write mode {mode} as nestcast: convert it to {', '.join(MODES[:4])}"
+
+
 def _exported(picture: Any) -> Any:
     """Returns an object with a buffer: the picture itself, or numpy's array of it."""
     try:
         memoryview(picture)
     except TypeError:
-        import numpy
+        pass
+    else:
+        return picture
+    if hasattr(picture, "getbands") and picture.mode not in MODES:
+        # Pillow's arrays of other modes have the shapes of grey or RGB, and other colours.
+        raise argument(refused_mode(picture.mode))
+    refused = argument(f"give an array, not {type(picture).__name__}: open a file first, for example with Pillow")
+    if picture is None or isinstance(picture, str | os.PathLike):
+        raise refused
+    import numpy
 
-        return numpy.asarray(picture)
-    return picture
+    array = numpy.asarray(picture)
+    if array.dtype.kind in "OSU":
+        raise refused
+    return array
