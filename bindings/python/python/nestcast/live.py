@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from . import _nestcast
-from ._errors import argument
-from .video import _fraction, _planes, _size, _usual, planes_of, to_rgb
+from ._errors import argument, check
+from .video import _fraction, _planes, _size_of_first, _usual, planes_of, to_rgb
 
 if TYPE_CHECKING:
     from .pictures import Pixels, Samples
@@ -136,6 +136,7 @@ def receive(
     loop is late, the newest `keep` frames stay. The iterator ends with the broadcast, and raises `SessionError` if it
     broke off. Frames have 8 bits a sample; with `as_sent`, those of a video of more have all of them, in uint16.
     """
+    check(token=token, threads=threads, keep=keep)
     native = _nestcast.Reception(
         address, fingerprint, authorities, token, max_bitrate, latency, wait, retry, threads, keep, as_sent
     )
@@ -167,6 +168,7 @@ class Broadcast:
         full_range: bool = False,
         bits: int = 8,
     ) -> None:
+        check(width=width, height=height, token=token, threads=threads, bits=bits)
         self._native = _nestcast.Broadcast(
             width,
             height,
@@ -215,7 +217,8 @@ class Broadcast:
     def write(self, frame: Any) -> None:
         """Hands over the next frame: three planes, one I420 array, or RGB of the shape (height, width, 3).
 
-        The broadcast has its own frame rate: the call waits until the frame before was taken.
+        An I420 array has the shape (3 height / 2, width); any other array of two dimensions is refused. The broadcast has
+        its own frame rate: the call waits until the frame before was taken.
         """
         self._native.write(_planes(frame, *self._colours))
 
@@ -245,19 +248,22 @@ def send(
     matrix: Matrix | None = None,
     full_range: bool = False,
     bits: int = 8,
+    size: tuple[int, int] | None = None,
     ready: Callable[[Broadcast], None] | None = None,
 ) -> int:
     """Broadcasts the frames of an iterator at their rate, and returns their number after the last.
 
-    The first frame fixes the size. `ready` is called with the broadcast before the first frame is sent: print its
-    `address` and `fingerprint`, or its `link`, or wait for its `receivers`. `Broadcast` says what the other arguments mean.
+    The first frame fixes the size. I420 frames need `size`, (width, height): without it, they may be grey pictures.
+    `ready` is called with the broadcast before the first frame is sent: print its `address` and `fingerprint`, or its
+    `link`. Receivers can connect from then on, and `receivers` counts them from the first frame on. If the iterator or
+    `ready` raises, receivers learn that the source broke off. `Broadcast` says what the other arguments mean.
     """
     count = 0
     broadcast = None
     try:
         for frame in frames:
             if broadcast is None:
-                width, height = _size(frame)
+                width, height = size or _size_of_first(frame)
                 broadcast = Broadcast(
                     width,
                     height,

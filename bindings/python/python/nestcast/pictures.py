@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from . import _nestcast
-from ._errors import argument
+from ._errors import argument, check
 from ._nestcast import Header, IncompleteHeaderError, cut_video, parse_header
 
 if TYPE_CHECKING:
@@ -69,10 +69,9 @@ class Stream(bytes):
         """Returns the first bytes, but at least the header: `max_bytes`, or as many as `bpp` bits per pixel allow."""
         if (max_bytes is None) == (bpp is None):
             raise argument("give either max_bytes or bpp")
+        check(max_bytes=max_bytes, bpp=bpp)
         if max_bytes is None:
             max_bytes = int(bpp * self.header.width * self.header.height / 8)  # type: ignore[operator]
-        if max_bytes < 0:
-            raise argument("a stream has no negative number of bytes")
         return Stream(self[: max(max_bytes, self.header.length)])
 
     def __repr__(self) -> str:
@@ -99,6 +98,7 @@ class Encoder:
         rotations: bool = True,
         activity_masking: float | None = None,
     ) -> None:
+        check(threads=threads, max_bytes=max_bytes)
         self._native = _nestcast.Encoder(model, threads, deep, max_bytes, rotations, activity_masking)
 
     def encode(self, picture: Any, *, max_bytes: int | None = None) -> Stream:
@@ -109,8 +109,10 @@ class Encoder:
         multiplied by it.
 
         Rows may have any distance, so a part of a larger array is not copied. An array with gaps between samples is
-        copied. Any object that numpy takes as an array will do, for example a picture of Pillow.
+        copied. Any object that numpy takes as an array will do, for example a picture of Pillow in a mode of grey or RGB:
+        L, RGB, LA, RGBA, or I;16.
         """
+        check(max_bytes=max_bytes)
         return Stream(self._native.encode(_exported(picture), max_bytes))
 
 
@@ -130,6 +132,7 @@ class Decoder:
         deep: bool = False,
         max_pixels: int = MAX_PIXELS,
     ) -> None:
+        check(threads=threads, max_pixels=max_pixels)
         self._native = _nestcast.Decoder(model, threads, deep, max_pixels)
 
     def push(self, data: Buffer) -> Decoder:
