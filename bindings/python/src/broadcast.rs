@@ -55,7 +55,7 @@ impl Broadcast {
         threads: usize,
         matrix: Option<&str>,
         full_range: bool,
-        bits: u32,
+        bits: u64,
     ) -> Result<Self> {
         let size = size(width, height)?;
         let (colours, bits) = (colours(size, matrix, full_range)?, depth(bits)?);

@@ -155,7 +155,7 @@ impl VideoWriter {
         renditions: usize,
         matrix: Option<&str>,
         full_range: bool,
-        bits: u32,
+        bits: u64,
     ) -> Result<Self> {
         let settings = settings([width, height], rate, bitrates, threads)?;
         let (size, rate, model) = (settings.size, settings.rate, VideoModel::built_in());

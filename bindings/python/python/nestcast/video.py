@@ -33,8 +33,8 @@ class VideoEncoder:
 
     `rate` is frames a second: 30, `Fraction(30000, 1001)` or (30000, 1001). `bitrates` are the slowest and the fastest
     receiver's bits a second; without them they are the usual ones of the size and rate. `threads` does not change the
-    result. Samples have `bits` bits: 8 in arrays of uint8, or 9 to 16 in the lowest bits of uint16. Frames are exact to 11
-    bits, and do not say how many the source has.
+    result. Samples have `bits` bits: 8 in arrays of uint8, or 9 to 16 in the lowest bits of uint16; larger values are
+    refused. Frames are exact to 11 bits, and do not say how many the source has.
     """
 
     def __init__(
