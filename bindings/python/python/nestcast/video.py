@@ -147,7 +147,10 @@ class VideoWriter:
 
 
 class VideoReader:
-    """Reads a stored video, or any prefix of one. Iterate over it for the frames' planes, or over `rgb()`.
+    """Reads a stored video, or any prefix of one that contains its header: `IncompleteHeaderError` says that it does not.
+
+    Iterate over it for the frames' planes, or over `rgb()`. It reads the frames once: a second loop goes on after the
+    first, and has no frames after the last one. To begin again, open the video again.
 
     Frames have 8 bits a sample. With `as_stored` they have all `bits` of the video, in uint16 if these are more than 8.
     """
@@ -232,7 +235,7 @@ def open_video(
     stop: int | None = None,
     as_stored: bool = False,
 ) -> VideoReader:
-    """Opens a stored video: a file, or its bytes. `start` and `stop` count frames.
+    """Opens a stored video: a file, or its bytes. `start` and `stop` count frames; after the last one there are none.
 
     With `bitrate`, it decodes the bytes that a receiver of that rate gets of each frame. With `as_stored`, frames of a
     video of more than 8 bits a sample have all of them, in uint16.
