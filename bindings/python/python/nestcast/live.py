@@ -149,7 +149,11 @@ class Broadcast:
     `listen` is an IP address and a port; port 0 is any free one, and `address` says which. `certificate` are the PEM
     files of a chain and its key; without it, receivers pin `fingerprint`. `token` admits receivers. With `web`, an IP
     address and a TCP port, browsers can watch: `link` opens the viewer there. Each receiver gets at most `max_bitrate`
-    bits a second. Samples have `bits` bits: 8 in arrays of uint8, or 9 to 16 in the lowest bits of uint16.
+    bits a second. Samples have `bits` bits: 8 in arrays of uint8, or 9 to 16 in the lowest bits of uint16; larger values
+    are refused.
+
+    If an exception leaves the `with` statement, receivers learn that the source broke off. After Ctrl-C and other
+    exceptions that are no `Exception`, the broadcast ends as usual, at once.
     """
 
     def __init__(
@@ -206,7 +210,7 @@ class Broadcast:
 
     @property
     def receivers(self) -> int:
-        """The number of receivers at the moment."""
+        """The number of receivers at the moment. Each counts from its first frame on, so there are none before you write."""
         return self._native.receivers
 
     @property
@@ -232,6 +236,12 @@ class Broadcast:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._end(error)
+
+    def _end(self, error: BaseException | None) -> None:
+        """Ends the broadcast after the last frame, or because of an error. Ctrl-C is no fault of the source."""
+        if isinstance(error, Exception):
+            self._native.break_off()
         self.close(at_once=error is not None)
 
 
@@ -282,9 +292,9 @@ def send(
                     ready(broadcast)
             broadcast.write(frame)
             count += 1
-    except BaseException:
+    except BaseException as error:
         if broadcast is not None:
-            broadcast.close(at_once=True)
+            broadcast._end(error)
         raise
     if broadcast is None:
         raise argument("a broadcast has at least one frame")
