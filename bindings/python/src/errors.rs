@@ -145,6 +145,14 @@ impl From<PackageError> for Raised {
 
 impl From<RuntimeError> for Raised {
     fn from(error: RuntimeError) -> Self {
-        Self(NetworkError::new_err(error.to_string()))
+        // The crate's texts are for those who have a clone of nestcast.
+        let advice = "run `pip install onnxruntime`, 1.24 or newer, or set ORT_DYLIB_PATH to a library of ONNX Runtime";
+        Self(NetworkError::new_err(match error {
+            RuntimeError::NotFound => format!("ONNX Runtime was not found: {advice}"),
+            RuntimeError::Unusable { library, reason } => {
+                format!("ONNX Runtime cannot be loaded from {}: {reason}: {advice}", library.display())
+            }
+            error => error.to_string(),
+        }))
     }
 }

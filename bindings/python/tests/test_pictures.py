@@ -402,7 +402,7 @@ def test_networks_need_onnx_runtime_and_improve_the_picture(picture, monkeypatch
     try:
         deep = nestcast.decode(stream.cut(bpp=0.5), deep=True)
     except nestcast.NetworkError as error:
-        assert "ONNX Runtime" in str(error)
+        assert "ONNX Runtime" in str(error) and "`pip install onnxruntime`" in str(error)
         pytest.skip("skipped: no ONNX Runtime")
     linear = nestcast.decode(stream.cut(bpp=0.5))
     assert deep.shape == linear.shape and (deep != linear).any()
