@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nestcast_codec::{Format, FrameRate, Picture, Size, Ycbcr};
 use nestcast_encode::{Offered, PictureFormat, PictureSlot, RenditionLimit, StreamPicture, VideoEncoding};
@@ -19,6 +19,10 @@ use crate::stored::positive;
 
 /// How often a call that waits lets Python handle signals.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
+/// How long a source that breaks off waits at most until the sender knows, because the frames before are due first; and
+/// how often it looks.
+const BREAK_OFF_TIMEOUT: Duration = Duration::from_secs(3);
+const BREAK_OFF_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Broadcasts frames, encoded once for all receivers, on threads of its own.
 #[pyclass(frozen, module = "nestcast")]
@@ -55,7 +59,7 @@ impl Broadcast {
         threads: usize,
         matrix: Option<&str>,
         full_range: bool,
-        bits: u32,
+        bits: u64,
     ) -> Result<Self> {
         let size = size(width, height)?;
         let (colours, bits) = (colours(size, matrix, full_range)?, depth(bits)?);
@@ -152,6 +156,25 @@ impl Broadcast {
     #[getter]
     fn frames(&self) -> u64 {
         self.monitor.read().frames
+    }
+
+    /// Says that the source broke off after the last frame, so that receivers learn it, and waits until the sender knows.
+    /// `close` is next.
+    fn break_off(&self, py: Python<'_>) -> Result<()> {
+        if self.outcome.set(Some("the broadcast is over: its source broke off".to_owned())).is_err() {
+            return Ok(());
+        }
+        let ends = Instant::now() + BREAK_OFF_TIMEOUT;
+        // A picture of another format breaks the pictures off.
+        let other = Picture::zero(size(1, 1)?, Format::Grey);
+        if let Offered::Refused(other) = py.detach(|| self.slot.offer(other, BREAK_OFF_TIMEOUT / 2)) {
+            self.slot.replace(other);
+        }
+        self.slot.close();
+        while self.monitor.read().source_failures == 0 && Instant::now() < ends {
+            py.detach(|| std::thread::sleep(BREAK_OFF_INTERVAL));
+        }
+        Ok(())
     }
 
     /// Ends the broadcast after the last frame, or at once, and waits until that is done.

@@ -182,7 +182,8 @@ impl Planar {
                         let planes = [(y, luma_rows), (cb, blue_rows), (cr, red_rows)];
                         let planes = planes.map(|(samples, Rows { stride, .. })| Plane { samples, stride });
                         let view = View::new(self.size, self.format, &planes)?;
-                        py.detach(|| work(view))
+                        let (size, format) = (self.size, self.format);
+                        py.detach(|| check_planes(size, format, &planes).and_then(|()| work(view)))
                     })
                 })
             }),
@@ -195,7 +196,8 @@ impl Planar {
                     .map(|(plane, samples)| Plane { samples, stride: self.format.plane(self.size, plane)[0] })
                     .collect();
                 let view = View::new(self.size, self.format, &planes)?;
-                py.detach(|| work(view))
+                let (size, format) = (self.size, self.format);
+                py.detach(|| check_planes(size, format, &planes).and_then(|()| work(view)))
             }),
         }
     }
@@ -269,7 +271,8 @@ impl Planar {
         Ok(picture)
     }
 
-    /// Copies the samples of all planes into a picture, in its memory if it has this size and format.
+    /// Copies the samples of all planes into a picture, in its memory if it has this size and format. Checks their
+    /// values.
     pub(crate) fn copy_into(&self, py: Python<'_>, picture: &mut Picture) -> Result<()> {
         if picture.size() != self.size || picture.format() != self.format {
             *picture = Picture::zero(self.size, self.format);
@@ -279,7 +282,8 @@ impl Planar {
             let plane = samples.split_off_mut(..self.bytes_of(array)).unwrap_or_default();
             array.copy_into(py, plane)?;
         }
-        Ok(())
+        let (format, samples) = (self.format, picture.samples());
+        py.detach(|| check_values(format, std::iter::once(samples)))
     }
 
     /// Returns the bytes of an array's samples without gaps.
@@ -296,8 +300,33 @@ impl Planar {
     }
 }
 
+/// Checks the values of planes whose rows may have gaps.
+fn check_planes(size: Size, format: Format, planes: &[Plane<'_>]) -> Result<()> {
+    let rows = planes.iter().enumerate().flat_map(|(plane, &Plane { samples, stride })| {
+        let [row, rows] = format.plane(size, plane);
+        samples.chunks(stride).take(rows).filter_map(move |samples| samples.get(..row))
+    });
+    check_values(format, rows)
+}
+
+/// Refuses samples of more than their 9 to 15 bits, which the codec would take for the largest value.
+fn check_values<'a>(format: Format, rows: impl Iterator<Item = &'a [u8]>) -> Result<()> {
+    let Some((_, bits @ 9..=15)) = format.ycbcr420() else { return Ok(()) };
+    let largest_of =
+        |row: &[u8]| row.as_chunks().0.iter().fold(0, |largest: u16, &sample| largest.max(u16::from_le_bytes(sample)));
+    let (largest, limit) = (rows.map(largest_of).max().unwrap_or(0), (1 << bits) - 1);
+    if largest <= limit {
+        return Ok(());
+    }
+    Err(argument(format!(
+        "a sample is {largest}, but samples of {bits} bits are at most {limit}: shift samples whose bits are the highest \
+         of 16, as in P010, right by {}",
+        16 - bits
+    )))
+}
+
 /// Checks the bits of a video's samples, 8 to 16.
-pub(crate) fn depth(bits: u32) -> Result<u8> {
+pub(crate) fn depth(bits: u64) -> Result<u8> {
     let fits = u8::try_from(bits).ok().filter(|bits| (8..=16).contains(bits));
     fits.ok_or_else(|| argument(format!("samples of a video have 8 to 16 bits, not {bits}")))
 }

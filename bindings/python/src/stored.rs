@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use nestcast_codec::{Bitrate, Display, Matrix, Range, Size, VideoHeader, VideoModel, VideoRenditions, Ycbcr};
-use nestcast_media::stored::{Frames, Player, Reader, Writer, cut};
+use nestcast_media::stored::{Error, Frames, Player, Reader, Writer, cut};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::errors::{Result, argument};
+use crate::errors::{Result, argument, of_file};
 use crate::exclusive::exclusive;
 use crate::memory::with_bytes;
 use crate::picture::{Planar, STATE_BITS, colours, depth};
@@ -25,7 +25,10 @@ enum Input {
 impl Input {
     fn open(source: &Bound<'_, PyAny>) -> Result<Self> {
         match source.extract::<PathBuf>() {
-            Ok(path) => Ok(Self::File(source.py().detach(|| File::open(path))?)),
+            Ok(path) => {
+                let file = source.py().detach(|| File::open(path));
+                file.map(Self::File).map_err(|error| of_file(&error, source))
+            }
             Err(_) => with_bytes(source, |bytes| Ok(Self::Memory(Cursor::new(bytes.to_vec())))),
         }
     }
@@ -73,7 +76,13 @@ impl StoredVideo {
         start: u64,
         stop: Option<u64>,
     ) -> Result<Self> {
-        let reader = Reader::new(Input::open(source)?, max_pixels)?;
+        let input = Input::open(source)?;
+        let is_file = matches!(input, Input::File(_));
+        let reader = Reader::new(input, max_pixels).map_err(|error| match error {
+            // A folder can be opened.
+            Error::Io(error) if is_file => of_file(&error, source),
+            error => error.into(),
+        })?;
         let header = *reader.header();
         let frames = Frames::new(reader, start..stop.unwrap_or(u64::MAX));
         let mut player = Player::new(frames, VideoModel::built_in(), threads)?;
@@ -155,7 +164,7 @@ impl VideoWriter {
         renditions: usize,
         matrix: Option<&str>,
         full_range: bool,
-        bits: u32,
+        bits: u64,
     ) -> Result<Self> {
         let settings = settings([width, height], rate, bitrates, threads)?;
         let (size, rate, model) = (settings.size, settings.rate, VideoModel::built_in());

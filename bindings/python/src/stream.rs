@@ -8,7 +8,8 @@ use crate::errors::Result;
 use crate::memory::with_bytes;
 
 /// What the first bytes of a stream say.
-#[pyclass(frozen, module = "nestcast", get_all)]
+#[derive(PartialEq, Eq, Hash)]
+#[pyclass(frozen, eq, hash, module = "nestcast", get_all)]
 pub(crate) struct Header {
     /// Pixels from left to right.
     width: usize,
@@ -28,6 +29,17 @@ pub(crate) struct Header {
 
 #[pymethods]
 impl Header {
+    /// Makes a header again from what [`Header::__getnewargs__`] returned: `pickle` and `copy` do so.
+    #[new]
+    fn new(width: usize, height: usize, channels: usize, bits: u8, alpha: bool, model: String, length: usize) -> Self {
+        Self { width, height, channels, bits, alpha, model, length }
+    }
+
+    fn __getnewargs__(&self) -> (usize, usize, usize, u8, bool, &str, usize) {
+        let Self { width, height, channels, bits, alpha, model, length } = self;
+        (*width, *height, *channels, *bits, *alpha, model, *length)
+    }
+
     /// The shape of the decoded array without opacity.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {

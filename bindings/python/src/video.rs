@@ -99,7 +99,7 @@ impl VideoEncoder {
         rate: (u32, u32),
         bitrates: Option<(f64, f64)>,
         threads: usize,
-        bits: u32,
+        bits: u64,
     ) -> Result<Self> {
         let settings = settings([width, height], rate, bitrates, threads)?;
         let (size, bits) = (settings.size, depth(bits)?);
@@ -142,7 +142,7 @@ pub(crate) struct VideoDecoder {
 impl VideoDecoder {
     #[new]
     #[pyo3(signature = (width, height, threads, max_pixels, bits))]
-    fn new(width: usize, height: usize, threads: usize, max_pixels: u64, bits: u32) -> Result<Self> {
+    fn new(width: usize, height: usize, threads: usize, max_pixels: u64, bits: u64) -> Result<Self> {
         let (size, bits) = (size(width, height)?, depth(bits)?);
         if threads == 0 {
             return Err(argument("at least one thread is needed"));
@@ -174,9 +174,10 @@ impl VideoDecoder {
 
     /// Renders a picture for the `frames`th missing frame after the last one. Returns whether anything moves; if not,
     /// `out` stays as it is.
-    fn conceal(&self, out: &Bound<'_, PyAny>, frames: u32) -> Result<bool> {
+    fn conceal(&self, out: &Bound<'_, PyAny>, frames: u64) -> Result<bool> {
         let mut decoder = exclusive(&self.decoder, "decoder")?;
         let decoder = &mut *decoder;
+        let frames = u32::try_from(frames).unwrap_or(u32::MAX);
         let out_planes = Planar::to_write(out, self.size, Ycbcr::BT601, self.bits, STATE_BITS)?;
         out_planes.draw(out.py(), |view| Ok(decoder.conceal_into(view, frames)?))
     }
@@ -190,7 +191,7 @@ pub(crate) fn planar_to_rgb(
     out: &Bound<'_, PyAny>,
     matrix: &str,
     full_range: bool,
-    bits: u32,
+    bits: u64,
 ) -> Result<()> {
     let py = planes.py();
     let rgb = Pixels::of(out)?;

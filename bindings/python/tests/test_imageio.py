@@ -53,6 +53,14 @@ def test_frames_of_a_video_are_read(picture, tmp_path):
         assert count < 5 and imageio.improps(file).n_images == count
 
 
+def test_a_picture_of_pillow_in_another_mode_is_not_written(picture, tmp_path):
+    image = pytest.importorskip("PIL.Image", reason="skipped: no Pillow").fromarray(picture)
+    imageio.imwrite(tmp_path / "rgb.nst", image, plugin="nestcast")
+    assert (tmp_path / "rgb.nst").read_bytes() == nestcast.encode(picture)
+    with pytest.raises(OSError, match="cannot write mode HSV"):
+        imageio.imwrite(tmp_path / "hsv.nst", image.convert("HSV"), plugin="nestcast")
+
+
 def test_properties_decode_nothing_and_heed_a_limit(picture, tmp_path, monkeypatch):
     file = tmp_path / "video.nst"
     file.write_bytes(nestcast.encode_video([picture] * 3, rate=25))

@@ -159,29 +159,42 @@ def test_browsers_get_a_page_at_the_link():
             urllib.request.urlopen(page, timeout=60).close()
 
 
+def bytes_of_frames(broadcast: nestcast.Broadcast, **options) -> float:
+    """Returns the mean bytes of frames that a receiver gets. Their noise changes, so a whole frame has many bytes."""
+    noisy = [nestcast.to_ycbcr(drawn(240, 320, seed)) for seed in range(8)]
+    stop = threading.Event()
+
+    def write() -> None:
+        for frame in itertools.cycle(noisy):
+            if stop.is_set():
+                return
+            broadcast.write(frame)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        with nestcast.receive(broadcast.address, broadcast.fingerprint, latency=0.2, keep=64, **options) as reception:
+            shown = list(itertools.islice((frame for frame in reception if not frame.concealed), 40))
+        assert all(frame.latency >= 0.15 for frame in shown[5:])
+        return sum(frame.bytes for frame in shown[20:]) / len(shown[20:])
+    finally:
+        stop.set()
+        writer.join(60)
+
+
 def test_a_receiver_has_a_cap_and_a_latency():
-    picture = drawn(480, 640)
-    with nestcast.Broadcast(640, 480, listen="127.0.0.1:0") as broadcast:
-        stop = threading.Event()
+    with nestcast.Broadcast(320, 240, listen="127.0.0.1:0") as broadcast:
+        whole, capped = (bytes_of_frames(broadcast, max_bitrate=cap) for cap in (None, 200_000))
+    assert capped < whole / 2
 
-        def write() -> None:
-            while not stop.is_set():
-                broadcast.write(picture)
 
-        writer = threading.Thread(target=write)
-        writer.start()
-        try:
-            received = {}
-            for cap in (None, 200_000):
-                place = (broadcast.address, broadcast.fingerprint)
-                with nestcast.receive(*place, max_bitrate=cap, latency=0.2, keep=64) as reception:
-                    shown = list(itertools.islice((frame for frame in reception if not frame.concealed), 30))
-                assert all(frame.latency >= 0.15 for frame in shown[5:])
-                received[cap] = sum(frame.bytes for frame in shown[10:]) / len(shown[10:])
-            assert received[200_000] < received[None] / 2
-        finally:
-            stop.set()
-            writer.join(60)
+def test_a_broadcast_limits_what_each_receiver_gets():
+    means = []
+    for limit in (None, 200_000):
+        with nestcast.Broadcast(320, 240, listen="127.0.0.1:0", max_bitrate=limit) as broadcast:
+            means.append(bytes_of_frames(broadcast))
+    whole, limited = means
+    assert limited < whole / 2
 
 
 def test_senders_and_receivers_refuse_bad_arguments():
@@ -196,16 +209,38 @@ def test_senders_and_receivers_refuse_bad_arguments():
         ("127.0.0.1:4433", {"fingerprint": "ab" * 32, "max_bitrate": 0}),
         ("127.0.0.1:4433", {"fingerprint": "ab" * 32, "latency": 0.5}),
         ("127.0.0.1:4433", {"fingerprint": "ab" * 32, "latency": -0.1}),
+        ("127.0.0.1:4433", {"fingerprint": "ab" * 32, "threads": -1}),
+        ("127.0.0.1:4433", {"fingerprint": "ab" * 32, "keep": -1}),
+        ("127.0.0.1:4433", {"fingerprint": "ab" * 32, "token": "text"}),
     ):
         with pytest.raises(nestcast.ArgumentError):
             nestcast.receive(address, **options)
     with pytest.raises(nestcast.SessionError, match="missing.pem cannot be used: .*No such file"):
         next(nestcast.receive("127.0.0.1:4433", authorities="missing.pem"))
-    for options in ({"rate": (0, 1)}, {"listen": "here"}, {"web": "here"}, {"threads": 0}, {"matrix": "2020"}, {"bits": 17}):
+    for options in (
+        {"rate": (0, 1)},
+        {"rate": -1},
+        {"rate": 10**12},
+        {"listen": "here"},
+        {"web": "here"},
+        {"threads": 0},
+        {"threads": -1},
+        {"matrix": "2020"},
+        {"bits": 17},
+        {"token": "text"},
+        {"max_bitrate": 0},
+    ):
         with pytest.raises(nestcast.ArgumentError):
             nestcast.Broadcast(64, 48, **{"listen": "127.0.0.1:0", **options})
+    with pytest.raises(nestcast.ArgumentError, match="token is bytes, not str"):
+        nestcast.send(frames(1), listen="127.0.0.1:0", token="text")
     with pytest.raises(nestcast.ArgumentError, match="at least one frame"):
         nestcast.send([])
+    with pytest.raises(nestcast.ArgumentError, match="I420 or grey"):
+        nestcast.send([numpy.zeros((48, 64), numpy.uint8)], listen="127.0.0.1:0")
+    with pytest.raises(nestcast.ArgumentError, match="has planes of the shapes"):
+        nestcast.send([numpy.zeros((48, 64), numpy.uint8)], listen="127.0.0.1:0", size=(64, 48))
+    assert nestcast.send([numpy.zeros((72, 64), numpy.uint8)], listen="127.0.0.1:0", size=(64, 48)) == 1
     with nestcast.Broadcast(64, 48, listen="127.0.0.1:0") as broadcast:
         with pytest.raises(nestcast.ArgumentError, match="has planes of the shapes"):
             broadcast.write(numpy.zeros((10, 10), numpy.uint8))
@@ -240,3 +275,67 @@ def test_a_callback_that_raises_ends_the_broadcast():
         nestcast.send(frames(), listen="127.0.0.1:0", ready=refuse)
     with pytest.raises(nestcast.SessionError, match="over|closed"):
         found[0].write(next(frames()))
+
+
+def watch(broadcast: nestcast.Broadcast) -> tuple[threading.Thread, list[object]]:
+    """Receives on another thread: frames' numbers, then how the broadcast ended."""
+    heard: list[object] = []
+
+    def receive() -> None:
+        try:
+            heard.extend(frame.id for frame in nestcast.receive(broadcast.address, broadcast.fingerprint, keep=64))
+            heard.append("end")
+        except nestcast.SessionError as error:
+            heard.append(str(error))
+
+    watching = threading.Thread(target=receive)
+    watching.start()
+    return watching, heard
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt, None])
+@pytest.mark.parametrize("by", ["send", "with"])
+def test_receivers_learn_that_the_source_broke_off(error, by):
+    found: list[nestcast.Broadcast] = []
+    watchers: list[tuple[threading.Thread, list[object]]] = []
+
+    def begin(broadcast: nestcast.Broadcast) -> None:
+        # `receivers` counts from the first frame on.
+        assert broadcast.receivers == 0
+        found.append(broadcast)
+        watchers.append(watch(broadcast))
+
+    def source():
+        for frame in frames():
+            yield frame
+            if found[0].receivers and found[0].frames > 10:
+                break
+        if error:
+            raise error
+
+    def broadcast_all() -> None:
+        if by == "send":
+            nestcast.send(source(), listen="127.0.0.1:0", ready=begin)
+            return
+        with nestcast.Broadcast(64, 48, listen="127.0.0.1:0") as broadcast:
+            begin(broadcast)
+            for frame in source():
+                broadcast.write(frame)
+
+    if error:
+        with pytest.raises(error):
+            broadcast_all()
+    else:
+        broadcast_all()
+    ((watching, heard),) = watchers
+    watching.join(60)
+    assert not watching.is_alive()
+    if error is ZeroDivisionError:
+        assert "the sender lost its source" in heard[-1], heard
+        with pytest.raises(nestcast.SessionError, match="its source broke off"):
+            found[0].write(next(frames()))
+    else:
+        assert heard[-1] == "end", heard
+        with pytest.raises(nestcast.SessionError, match="over|closed"):
+            found[0].write(next(frames()))
+    found[0].close()

@@ -69,6 +69,14 @@ def test_networks_use_the_library_of_the_package_onnxruntime(tmp_path):
     assert done.stdout == "None\n", done.stderr
 
 
+def test_an_error_of_the_library_says_what_a_user_of_python_does(tmp_path):
+    broken = tmp_path / "broken.so"
+    broken.write_bytes(b"no library")
+    done = run(DEEP, ORT_DYLIB_PATH=str(broken))
+    assert f"NetworkError: ONNX Runtime cannot be loaded from {broken}" in done.stderr
+    assert "run `pip install onnxruntime`" in done.stderr and "cargo" not in done.stderr
+
+
 def test_the_version_is_that_of_the_installed_package():
     from importlib.metadata import version
 

@@ -1,6 +1,8 @@
 """Pictures: arrays in, bytes out, any prefix back."""
 
+import copy
 import hashlib
+import pickle
 import threading
 from pathlib import Path
 
@@ -274,8 +276,42 @@ def test_arguments_out_of_range_are_refused(picture):
         nestcast.encode(picture).cut()
     with pytest.raises(nestcast.ArgumentError):
         nestcast.encode(picture).cut(-1)
-    with pytest.raises(OverflowError):
-        nestcast.encode(picture, max_bytes=-1)
+    stream = nestcast.encode(picture)
+    for call in (nestcast.encode, nestcast.Encoder().encode):
+        with pytest.raises(nestcast.ArgumentError, match="max_bytes is a whole number from 0 on, not -1"):
+            call(picture, max_bytes=-1)
+    for options in ({"threads": -1}, {"threads": 1.5}, {"threads": 2**64}, {"max_pixels": -1}, {"max_pixels": "7"}):
+        (name,) = options
+        with pytest.raises(nestcast.ArgumentError, match=f"{name} is a whole number from 0 on, not"):
+            nestcast.decode(stream, **options)
+    for bpp in (float("nan"), float("inf"), -1, "1"):
+        with pytest.raises(nestcast.ArgumentError, match="bpp is a number from 0 on, not"):
+            nestcast.cut(stream, bpp=bpp)
+    assert nestcast.decode(stream, threads=numpy.int64(2)).shape == picture.shape
+
+
+def test_what_is_no_array_is_refused_with_advice(tmp_path):
+    file = tmp_path / "a.png"
+    file.write_bytes(b"\x89PNG")
+    with file.open("rb") as opened:
+        for given in (None, "a.png", file, opened, ["a.png"], {}):
+            with pytest.raises(nestcast.ArgumentError, match="give an array, not .*: open a file first"):
+                nestcast.encode(given)
+            with pytest.raises(nestcast.ArgumentError, match="give an array, not .*: open a file first|has three planes"):
+                nestcast.encode_video([given])
+
+
+def test_streams_and_headers_are_copied_and_compared(picture):
+    stream = nestcast.encode(picture)
+    for _ in range(2):
+        for made in (copy.copy(stream), copy.deepcopy(stream), pickle.loads(pickle.dumps(stream))):
+            assert type(made) is nestcast.Stream and made == stream and made.header == stream.header
+        # Once more, when its facts were read.
+        assert stream.shape == picture.shape
+    header = stream.header
+    assert pickle.loads(pickle.dumps(header)) == copy.copy(header) == header
+    assert hash(nestcast.Stream(stream[:100]).header) == hash(header)
+    assert nestcast.encode(picture[..., 0]).header != header and header != 1
 
 
 def test_a_decoder_used_from_two_threads_is_refused_and_stays_whole():
@@ -366,7 +402,7 @@ def test_networks_need_onnx_runtime_and_improve_the_picture(picture, monkeypatch
     try:
         deep = nestcast.decode(stream.cut(bpp=0.5), deep=True)
     except nestcast.NetworkError as error:
-        assert "ONNX Runtime" in str(error)
+        assert "ONNX Runtime" in str(error) and "`pip install onnxruntime`" in str(error)
         pytest.skip("skipped: no ONNX Runtime")
     linear = nestcast.decode(stream.cut(bpp=0.5))
     assert deep.shape == linear.shape and (deep != linear).any()

@@ -42,6 +42,20 @@ def test_pictures_are_saved_as_streams(picture, tmp_path):
     assert nestcast.encode(image) == nestcast.encode(picture)
     with pytest.raises(OSError, match="cannot write mode CMYK"):
         image.convert("CMYK").save(tmp_path / "ink.nst")
+    # The grey of 16 bits that Pillow opens is encoded; other modes are refused by both, because their arrays look like
+    # grey or RGB.
+    deep = numpy.ascontiguousarray(picture[..., 0].astype(numpy.uint16) * 250)
+    assert nestcast.encode(Image.fromarray(deep)) == nestcast.encode(deep)
+    for mode in ("P", "CMYK", "YCbCr", "HSV", "LAB", "RGBX", "1", "I", "F", "PA"):
+        other = image.convert("LAB") if mode == "LAB" else image.convert("L" if mode == "PA" else "RGB").convert(mode)
+        message = f"cannot write mode {mode} as nestcast: convert it to L, RGB, LA, RGBA"
+        with pytest.raises(OSError, match=message):
+            other.save(tmp_path / "other.nst")
+        for call in (nestcast.encode, lambda other: nestcast.encode_video([other])):
+            with pytest.raises(nestcast.ArgumentError, match=message):
+                call(other)
+        with pytest.raises(nestcast.ArgumentError, match=message):
+            nestcast.evaluate([other], rates=[1.0], rivals=[])
     with pytest.raises(OSError, match="there is no model"):
         image.save(tmp_path / "wrong.nst", model="nothing")
 

@@ -1,6 +1,8 @@
 """Video: frame by frame, and stored."""
 
+import errno
 import hashlib
+import os
 from fractions import Fraction
 from pathlib import Path
 
@@ -199,6 +201,76 @@ def test_any_prefix_of_a_stored_video_is_a_video():
     assert counts == sorted(counts, reverse=True) and counts[0] == 5
 
 
+def test_a_video_that_ends_inside_its_header_needs_more_bytes():
+    for bits in (8, 10):
+        video = nestcast.encode_video([drawn(48, 64)] * 2, bits=bits)
+        ended = 0
+        for end in range(60):
+            try:
+                assert len(list(nestcast.open_video(video[:end]))) == 0
+                break
+            except nestcast.IncompleteHeaderError as error:
+                assert ("ends inside its header" if end else "is empty") in str(error)
+                ended += 1
+                with pytest.raises(nestcast.IncompleteHeaderError):
+                    nestcast.cut(video[:end], bitrate=100_000)
+        assert 20 < ended < 60
+
+
+def test_a_reader_reads_its_frames_once():
+    video = nestcast.encode_video(clip(3))
+    reader = nestcast.open_video(video)
+    next(iter(reader))
+    assert (len(list(reader)), len(list(reader))) == (2, 0)
+    assert list(nestcast.open_video(video, start=7)) == []
+
+
+def test_a_grey_picture_is_not_taken_as_i420():
+    grey = drawn(48, 64)[..., 0]
+    for rows in (48, 49):
+        with pytest.raises(nestcast.ArgumentError, match=r"state size=\(width, height\) for I420, and make RGB of grey"):
+            nestcast.encode_video([numpy.resize(grey, (rows, 64))])
+    for write in (
+        nestcast.VideoWriter(64, 48).write,
+        nestcast.VideoEncoder(64, 48).encode,
+        lambda frame: nestcast.encode_video([frame], size=(64, 48)),
+    ):
+        with pytest.raises(nestcast.ArgumentError, match=r"has planes of the shapes \(72, 64\), not \(48, 64\)"):
+            write(grey)
+    assert nestcast.encode_video([numpy.stack([grey] * 3, axis=2)])
+    planes = clip(1)[0]
+    i420 = numpy.concatenate([plane.ravel() for plane in planes]).reshape(72, 64)
+    assert nestcast.encode_video([i420] * 2, size=(64, 48)) == nestcast.encode_video([planes] * 2)
+    for frame in ((), (grey,), (grey[0],) * 3, grey[0]):
+        with pytest.raises(nestcast.ArgumentError, match="three planes"):
+            nestcast.encode_video([frame])
+
+
+def test_samples_of_more_than_their_bits_are_refused():
+    luma, cb, cr = ramp(10)
+    too_large = luma.copy()
+    too_large[47, 63] = 1024
+    message = "a sample is 1024, but samples of 10 bits are at most 1023: .* P010, right by 6"
+    flat = numpy.concatenate([plane.ravel() for plane in (too_large, cb, cr)]).reshape(72, 64)
+    gaps = numpy.repeat(too_large, 2, axis=1)[:, ::2]
+    for frame in ((too_large, cb, cr), flat, (gaps, cb, cr)):
+        with pytest.raises(nestcast.ArgumentError, match=message):
+            nestcast.VideoEncoder(64, 48, bits=10).encode(frame)
+        with pytest.raises(nestcast.ArgumentError, match=message):
+            nestcast.encode_video([frame], bits=10, size=(64, 48))
+        with pytest.raises(nestcast.ArgumentError, match=message):
+            nestcast.to_rgb(frame, bits=10)
+    with pytest.raises(nestcast.ArgumentError, match="a sample is 32768"):
+        nestcast.encode_video([(luma, cb << 6, cr)], bits=10)
+    # The largest value, values between rows, and all values of 16 bits are allowed.
+    too_large[47, 63] = 1023
+    wide = numpy.full((48, 70), 65535, numpy.uint16)
+    wide[:, 3:67] = too_large
+    same = [nestcast.encode_video([(plane, cb, cr)], bits=10) for plane in (too_large, wide[:, 3:67])]
+    assert same[0] == same[1]
+    assert nestcast.encode_video([(numpy.full_like(luma, 65535), cb, cr)], bits=16)
+
+
 def test_rgb_frames_and_several_renditions_are_stored():
     picture = drawn(48, 64)
     video = nestcast.encode_video([picture] * 4, renditions=2, full_range=True, matrix="709")
@@ -263,10 +335,31 @@ def test_bad_arguments_and_bytes_are_refused(tmp_path):
         nestcast.VideoWriter(64, 48, renditions=4)
     with pytest.raises(nestcast.CorruptError):
         nestcast.open_video(b"no video")
-    with pytest.raises(nestcast.CorruptError, match="it is empty"):
-        nestcast.open_video(b"")
-    with pytest.raises(FileNotFoundError):
-        nestcast.open_video(tmp_path / "missing.nst")
+    missing = tmp_path / "missing.nst"
+    for given, number in ((missing, errno.ENOENT), (str(missing), errno.ENOENT), (tmp_path, errno.EISDIR)):
+        with pytest.raises(OSError) as raised:
+            nestcast.open_video(given)
+        found = raised.value
+        assert (found.errno, found.strerror, found.filename) == (number, os.strerror(number), os.fspath(given))
+        assert type(found) is (FileNotFoundError if number == errno.ENOENT else IsADirectoryError)
+    for options, message in (
+        ({"start": -1}, "start is a whole number from 0 on, not -1"),
+        ({"stop": -1}, "stop is"),
+        ({"threads": -1}, "threads is"),
+        ({"max_pixels": -1}, "max_pixels is"),
+    ):
+        with pytest.raises(nestcast.ArgumentError, match=message):
+            nestcast.open_video(b"", **options)
+    for rate in (-1, 10**12, (1, 10**12), Fraction(-1, 2)):
+        with pytest.raises(nestcast.ArgumentError, match="rate is a positive number of frames a second"):
+            nestcast.VideoEncoder(64, 48, rate=rate)
+    for options in ({"bits": -1}, {"threads": -1}, {"renditions": -1}):
+        with pytest.raises(nestcast.ArgumentError, match=f"{next(iter(options))} is a whole number from 0 on, not -1"):
+            nestcast.encode_video(clip(1), **options)
+    with pytest.raises(nestcast.ArgumentError, match="width is"):
+        nestcast.VideoDecoder(-1, 48)
+    with pytest.raises(nestcast.ArgumentError, match="8 to 16 bits"):
+        nestcast.VideoDecoder(64, 48, bits=2**40)
     with pytest.raises(nestcast.LimitError):
         nestcast.open_video(nestcast.encode_video(clip(1)), max_pixels=100)
     with pytest.raises(nestcast.ArgumentError, match="a bit rate is 1 or more"):

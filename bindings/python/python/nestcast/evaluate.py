@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._errors import argument
-from .pictures import Decoder, Encoder
+from .pictures import Decoder, Encoder, _exported
 
 if TYPE_CHECKING:
     import numpy
@@ -239,7 +239,7 @@ def _named(pictures: Iterable[Any] | str | os.PathLike[str]) -> Iterator[tuple[s
             name = Path(picture).name
         if isinstance(picture, str | os.PathLike):
             picture = _read(picture)
-        yield name, _shown(name, numpy.asarray(picture))
+        yield name, _shown(name, numpy.asarray(_exported(picture)))
 
 
 def _read(file: str | os.PathLike[str]) -> NDArray[numpy.uint8]:

@@ -74,7 +74,7 @@ class NestcastPlugin(PluginV3):
                 raise OSError("a stream has one picture: write a video by nestcast.encode_video")
             ndimage = ndimage[0]
         try:
-            stream = encode(numpy.asarray(ndimage), **options)
+            stream = encode(ndimage, **options)
         except Error as error:
             raise OSError(str(error)) from error
         self.request.get_file().write(stream)

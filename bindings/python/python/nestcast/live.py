@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from . import _nestcast
-from ._errors import argument
-from .video import _fraction, _planes, _size, _usual, planes_of, to_rgb
+from ._errors import argument, check
+from .video import _fraction, _planes, _size_of_first, _usual, planes_of, to_rgb
 
 if TYPE_CHECKING:
     from .pictures import Pixels, Samples
@@ -136,6 +136,7 @@ def receive(
     loop is late, the newest `keep` frames stay. The iterator ends with the broadcast, and raises `SessionError` if it
     broke off. Frames have 8 bits a sample; with `as_sent`, those of a video of more have all of them, in uint16.
     """
+    check(token=token, threads=threads, keep=keep)
     native = _nestcast.Reception(
         address, fingerprint, authorities, token, max_bitrate, latency, wait, retry, threads, keep, as_sent
     )
@@ -148,7 +149,11 @@ class Broadcast:
     `listen` is an IP address and a port; port 0 is any free one, and `address` says which. `certificate` are the PEM
     files of a chain and its key; without it, receivers pin `fingerprint`. `token` admits receivers. With `web`, an IP
     address and a TCP port, browsers can watch: `link` opens the viewer there. Each receiver gets at most `max_bitrate`
-    bits a second. Samples have `bits` bits: 8 in arrays of uint8, or 9 to 16 in the lowest bits of uint16.
+    bits a second. Samples have `bits` bits: 8 in arrays of uint8, or 9 to 16 in the lowest bits of uint16; larger values
+    are refused.
+
+    If an exception leaves the `with` statement, receivers learn that the source broke off. After Ctrl-C and other
+    exceptions that are no `Exception`, the broadcast ends as usual, at once.
     """
 
     def __init__(
@@ -167,6 +172,7 @@ class Broadcast:
         full_range: bool = False,
         bits: int = 8,
     ) -> None:
+        check(width=width, height=height, token=token, threads=threads, bits=bits)
         self._native = _nestcast.Broadcast(
             width,
             height,
@@ -204,7 +210,7 @@ class Broadcast:
 
     @property
     def receivers(self) -> int:
-        """The number of receivers at the moment."""
+        """The number of receivers at the moment. Each counts from its first frame on, so there are none before you write."""
         return self._native.receivers
 
     @property
@@ -215,7 +221,8 @@ class Broadcast:
     def write(self, frame: Any) -> None:
         """Hands over the next frame: three planes, one I420 array, or RGB of the shape (height, width, 3).
 
-        The broadcast has its own frame rate: the call waits until the frame before was taken.
+        An I420 array has the shape (3 height / 2, width); any other array of two dimensions is refused. The broadcast has
+        its own frame rate: the call waits until the frame before was taken.
         """
         self._native.write(_planes(frame, *self._colours))
 
@@ -229,6 +236,12 @@ class Broadcast:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._end(error)
+
+    def _end(self, error: BaseException | None) -> None:
+        """Ends the broadcast after the last frame, or because of an error. Ctrl-C is no fault of the source."""
+        if isinstance(error, Exception):
+            self._native.break_off()
         self.close(at_once=error is not None)
 
 
@@ -245,19 +258,22 @@ def send(
     matrix: Matrix | None = None,
     full_range: bool = False,
     bits: int = 8,
+    size: tuple[int, int] | None = None,
     ready: Callable[[Broadcast], None] | None = None,
 ) -> int:
     """Broadcasts the frames of an iterator at their rate, and returns their number after the last.
 
-    The first frame fixes the size. `ready` is called with the broadcast before the first frame is sent: print its
-    `address` and `fingerprint`, or its `link`, or wait for its `receivers`. `Broadcast` says what the other arguments mean.
+    The first frame fixes the size. I420 frames need `size`, (width, height): without it, they may be grey pictures.
+    `ready` is called with the broadcast before the first frame is sent: print its `address` and `fingerprint`, or its
+    `link`. Receivers can connect from then on, and `receivers` counts them from the first frame on. If the iterator or
+    `ready` raises, receivers learn that the source broke off. `Broadcast` says what the other arguments mean.
     """
     count = 0
     broadcast = None
     try:
         for frame in frames:
             if broadcast is None:
-                width, height = _size(frame)
+                width, height = size or _size_of_first(frame)
                 broadcast = Broadcast(
                     width,
                     height,
@@ -276,9 +292,9 @@ def send(
                     ready(broadcast)
             broadcast.write(frame)
             count += 1
-    except BaseException:
+    except BaseException as error:
         if broadcast is not None:
-            broadcast.close(at_once=True)
+            broadcast._end(error)
         raise
     if broadcast is None:
         raise argument("a broadcast has at least one frame")

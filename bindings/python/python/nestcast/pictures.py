@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from . import _nestcast
-from ._errors import argument
+from ._errors import argument, check
 from ._nestcast import Header, IncompleteHeaderError, cut_video, parse_header
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Pixels that a decoder agrees to hold, unless told otherwise. It needs up to 50 bytes a pixel.
 MAX_PIXELS = 100_000_000
+#: Modes of Pillow whose arrays are pictures. `nestcast.pillow` opens and saves the first four, which have 8 bits a sample.
+MODES = ("L", "RGB", "LA", "RGBA", "I;16")
 
 
 class Stream(bytes):
@@ -49,6 +51,10 @@ class Stream(bytes):
             raise IncompleteHeaderError("the stream ends inside its header")
         return header
 
+    def __reduce__(self) -> tuple[type[Stream], tuple[bytes]]:
+        # Without the facts that were read: they are in the bytes.
+        return type(self), (bytes(self),)
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the decoded array without opacity: (height, width), or (height, width, 3)."""
@@ -63,10 +69,9 @@ class Stream(bytes):
         """Returns the first bytes, but at least the header: `max_bytes`, or as many as `bpp` bits per pixel allow."""
         if (max_bytes is None) == (bpp is None):
             raise argument("give either max_bytes or bpp")
+        check(max_bytes=max_bytes, bpp=bpp)
         if max_bytes is None:
             max_bytes = int(bpp * self.header.width * self.header.height / 8)  # type: ignore[operator]
-        if max_bytes < 0:
-            raise argument("a stream has no negative number of bytes")
         return Stream(self[: max(max_bytes, self.header.length)])
 
     def __repr__(self) -> str:
@@ -93,6 +98,7 @@ class Encoder:
         rotations: bool = True,
         activity_masking: float | None = None,
     ) -> None:
+        check(threads=threads, max_bytes=max_bytes)
         self._native = _nestcast.Encoder(model, threads, deep, max_bytes, rotations, activity_masking)
 
     def encode(self, picture: Any, *, max_bytes: int | None = None) -> Stream:
@@ -103,8 +109,10 @@ class Encoder:
         multiplied by it.
 
         Rows may have any distance, so a part of a larger array is not copied. An array with gaps between samples is
-        copied. Any object that numpy takes as an array will do, for example a picture of Pillow.
+        copied. Any object that numpy takes as an array will do, for example a picture of Pillow in a mode of grey or RGB:
+        L, RGB, LA, RGBA, or I;16.
         """
+        check(max_bytes=max_bytes)
         return Stream(self._native.encode(_exported(picture), max_bytes))
 
 
@@ -124,6 +132,7 @@ class Decoder:
         deep: bool = False,
         max_pixels: int = MAX_PIXELS,
     ) -> None:
+        check(threads=threads, max_pixels=max_pixels)
         self._native = _nestcast.Decoder(model, threads, deep, max_pixels)
 
     def push(self, data: Buffer) -> Decoder:
@@ -231,12 +240,28 @@ def cut(
     return Stream(data).cut(max_bytes, bpp=bpp)
 
 
+def refused_mode(mode: str) -> str:
+    """Returns why a picture of Pillow in this mode is not written."""
+    return f"cannot write mode {mode} as nestcast: convert it to {', '.join(MODES[:4])}"
+
+
 def _exported(picture: Any) -> Any:
     """Returns an object with a buffer: the picture itself, or numpy's array of it."""
     try:
         memoryview(picture)
     except TypeError:
-        import numpy
+        pass
+    else:
+        return picture
+    if hasattr(picture, "getbands") and picture.mode not in MODES:
+        # Pillow's arrays of other modes have the shapes of grey or RGB, and other colours.
+        raise argument(refused_mode(picture.mode))
+    refused = argument(f"give an array, not {type(picture).__name__}: open a file first, for example with Pillow")
+    if picture is None or isinstance(picture, str | os.PathLike):
+        raise refused
+    import numpy
 
-        return numpy.asarray(picture)
-    return picture
+    array = numpy.asarray(picture)
+    if array.dtype.kind in "OSU":
+        raise refused
+    return array

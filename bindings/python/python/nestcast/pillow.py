@@ -12,6 +12,7 @@ from PIL import Image, ImageFile
 
 from . import Decoder, Error, encode
 from ._nestcast import parse_header
+from .pictures import refused_mode
 
 FORMAT = "NESTCAST"
 #: The first bytes of streams of both versions, and the longest header.
@@ -59,7 +60,7 @@ class NestcastImageFile(ImageFile.ImageFile):
 def _save(image: Image.Image, file: IO[bytes], filename: str | bytes) -> None:
     """Writes a stream. `image.save(..., max_bytes=, model=, threads=, deep=)` are those of `nestcast.encode`."""
     if image.mode not in _MODES.values():
-        raise OSError(f"cannot write mode {image.mode} as nestcast: convert it to {', '.join(_MODES.values())}")
+        raise OSError(refused_mode(image.mode))
     known = ("max_bytes", "model", "threads", "deep", "rotations", "activity_masking")
     options = {name: image.encoderinfo[name] for name in known if name in image.encoderinfo}
     try:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _nestcast
-from ._errors import argument
+from ._errors import argument, check
 from ._nestcast import VideoFrame
 from .pictures import MAX_PIXELS, _exported
 
@@ -33,8 +33,8 @@ class VideoEncoder:
 
     `rate` is frames a second: 30, `Fraction(30000, 1001)` or (30000, 1001). `bitrates` are the slowest and the fastest
     receiver's bits a second; without them they are the usual ones of the size and rate. `threads` does not change the
-    result. Samples have `bits` bits: 8 in arrays of uint8, or 9 to 16 in the lowest bits of uint16. Frames are exact to 11
-    bits, and do not say how many the source has.
+    result. Samples have `bits` bits: 8 in arrays of uint8, or 9 to 16 in the lowest bits of uint16; larger values are
+    refused. Frames are exact to 11 bits, and do not say how many the source has.
     """
 
     def __init__(
@@ -47,6 +47,7 @@ class VideoEncoder:
         threads: int = 1,
         bits: int = 8,
     ) -> None:
+        check(width=width, height=height, threads=threads, bits=bits)
         self._native = _nestcast.VideoEncoder(width, height, _fraction(rate), bitrates, threads, bits)
         self._bits = bits
 
@@ -59,6 +60,7 @@ class VideoEncoder:
 
     def join(self, max_bytes: int) -> VideoFrame:
         """Returns a frame of at most about `max_bytes` with which a new receiver can begin, in place of the last one."""
+        check(max_bytes=max_bytes)
         return self._native.join(max_bytes)
 
     def set_bitrates(self, slowest: float, fastest: float) -> None:
@@ -75,6 +77,7 @@ class VideoDecoder:
     def __init__(
         self, width: int, height: int, *, threads: int = 1, max_pixels: int = MAX_PIXELS, bits: int = 8
     ) -> None:
+        check(width=width, height=height, threads=threads, max_pixels=max_pixels, bits=bits)
         self._native = _nestcast.VideoDecoder(width, height, threads, max_pixels, bits)
         self._size, self._bits = (width, height), bits
 
@@ -100,6 +103,7 @@ class VideoDecoder:
 
         Returns whether anything moves; if not, `out` stays as it is.
         """
+        check(frames=frames)
         return self._native.conceal(out, frames)
 
 
@@ -124,13 +128,17 @@ class VideoWriter:
         full_range: bool = False,
         bits: int = 8,
     ) -> None:
+        check(width=width, height=height, threads=threads, renditions=renditions, bits=bits)
         self._native = _nestcast.VideoWriter(
             width, height, _fraction(rate), bitrates, threads, renditions, matrix, full_range, bits
         )
         self._colours = matrix or _usual(height), full_range, bits
 
     def write(self, frame: Any) -> None:
-        """Encodes the next frame: three planes, one I420 array, or RGB of the shape (height, width, 3)."""
+        """Encodes the next frame: three planes, one I420 array, or RGB of the shape (height, width, 3).
+
+        An I420 array has the shape (3 height / 2, width); any other array of two dimensions is refused.
+        """
         self._native.write(_planes(frame, *self._colours))
 
     def finish(self) -> bytes:
@@ -139,7 +147,10 @@ class VideoWriter:
 
 
 class VideoReader:
-    """Reads a stored video, or any prefix of one. Iterate over it for the frames' planes, or over `rgb()`.
+    """Reads a stored video, or any prefix of one that contains its header: `IncompleteHeaderError` says that it does not.
+
+    Iterate over it for the frames' planes, or over `rgb()`. It reads the frames once: a second loop goes on after the
+    first, and has no frames after the last one. To begin again, open the video again.
 
     Frames have 8 bits a sample. With `as_stored` they have all `bits` of the video, in uint16 if these are more than 8.
     """
@@ -155,6 +166,7 @@ class VideoReader:
         stop: int | None = None,
         as_stored: bool = False,
     ) -> None:
+        check(threads=threads, max_pixels=max_pixels, start=start, stop=stop)
         self._native = _nestcast.StoredVideo(source, bitrate, threads, max_pixels, start, stop)
         self._shown_bits = self.bits if as_stored else 8
 
@@ -223,7 +235,7 @@ def open_video(
     stop: int | None = None,
     as_stored: bool = False,
 ) -> VideoReader:
-    """Opens a stored video: a file, or its bytes. `start` and `stop` count frames.
+    """Opens a stored video: a file, or its bytes. `start` and `stop` count frames; after the last one there are none.
 
     With `bitrate`, it decodes the bytes that a receiver of that rate gets of each frame. With `as_stored`, frames of a
     video of more than 8 bits a sample have all of them, in uint16.
@@ -249,12 +261,16 @@ def encode_video(
     matrix: Matrix | None = None,
     full_range: bool = False,
     bits: int = 8,
+    size: tuple[int, int] | None = None,
 ) -> bytes:
-    """Encodes frames as a stored video and returns its bytes. The first frame fixes the size; see `VideoWriter`."""
+    """Encodes frames as a stored video and returns its bytes; see `VideoWriter`.
+
+    The first frame fixes the size. I420 frames need `size`, (width, height): without it, they may be grey pictures.
+    """
     writer = None
     for frame in frames:
         if writer is None:
-            width, height = _size(frame)
+            width, height = size or _size_of_first(frame)
             writer = VideoWriter(
                 width,
                 height,
@@ -287,8 +303,10 @@ def to_rgb(
 ) -> Plane:
     """Converts planes of YCbCr 4:2:0 to RGB of the shape (height, width, 3), in `out` or in a new array.
 
-    RGB is uint8. Of planes of more than 8 `bits`, which are uint16, it is uint16 with white at 65535.
+    Planes are three arrays, or one I420 array, never a grey picture. RGB is uint8. With planes of more than 8
+    `bits`, which are uint16, it is uint16 with white at 65535.
     """
+    check(bits=bits)
     width, height = _size(planes)
     if out is None:
         import numpy
@@ -363,8 +381,10 @@ def _planes(frame: Any, matrix: Matrix = "601", full_range: bool = False, bits: 
 
 def _size(frame: Any) -> tuple[int, int]:
     """Returns the width and height of a frame: of planes, RGB, or I420."""
+    if isinstance(frame, tuple | list) and len(frame) != 3:
+        raise argument(f"a frame has three planes, not {len(frame)}")
     shape = memoryview(_exported(frame[0] if isinstance(frame, tuple | list) else frame)).shape or ()
-    if isinstance(frame, tuple | list) or len(shape) == 3:
+    if len(shape) == (2 if isinstance(frame, tuple | list) else 3):
         height, width = shape[:2]
     elif len(shape) == 2 and shape[0] % 3 == 0:
         height, width = shape[0] // 3 * 2, shape[1]
@@ -373,9 +393,21 @@ def _size(frame: Any) -> tuple[int, int]:
     return width, height
 
 
+def _size_of_first(frame: Any) -> tuple[int, int]:
+    """Returns the width and height of a frame of planes or RGB. I420 and a grey picture have the same shapes."""
+    frame = frame if isinstance(frame, tuple | list) else _exported(frame)
+    if not isinstance(frame, tuple | list) and len(memoryview(frame).shape or ()) == 2:
+        raise argument(
+            "a frame of two dimensions is I420 or grey: state size=(width, height) for I420, and make RGB of grey, for "
+            "example with numpy.stack([grey] * 3, axis=2)"
+        )
+    return _size(frame)
+
+
 def _fraction(rate: Rate) -> tuple[int, int]:
-    if isinstance(rate, tuple):
-        return rate
     if isinstance(rate, float) and not rate.is_integer():
         raise argument("give a rate as a fraction, for example (30000, 1001)")
-    return Fraction(rate).as_integer_ratio()
+    frames, seconds = rate if isinstance(rate, tuple) else Fraction(rate).as_integer_ratio()
+    if not (0 <= frames < 2**32 and 0 <= seconds < 2**32):
+        raise argument(f"rate is a positive number of frames a second, of at most 32 bits, not {rate!r}")
+    return frames, seconds
