@@ -438,10 +438,10 @@ class NestcastPlayer extends Picture {
     if (sound) this.soundButton.hidden = !('AudioDecoder' in window);
     if (heard) this.hear(heard);
     if (frame && !this.isPaused) {
-      // At first, pictures are those of the connection before.
+      // Pictures may be those of the connection before, or of one that has ended.
       if (!frame.concealed && of === this.connection && this.state !== 'playing') {
-        this.setState('playing');
         this.say(this.notice ?? '');
+        this.setState('playing');
         if (this.notice) setTimeout(() => this.state === 'playing' && this.say(''), NOTICE_MS);
         this.notice = null;
       }
@@ -463,6 +463,7 @@ class NestcastPlayer extends Picture {
     if (isExpired) [state, code] = ['ended', 'expired'];
     if (state === 'failed') this.stop();
     if (state === 'ended') this.rest();
+    this.connection = null;
     // A new attempt keeps the message that says why the last one failed.
     if (state !== 'connecting') this.say(WORDS[code] ?? `The viewer stopped: ${why}.`);
     this.setState(state, { code, why });
