@@ -42,6 +42,9 @@ const [WITH_ALL, AFTER_BEGINNING, BEFORE_NOW] = [0, 1, 2];
 const LONGEST_SECONDS = 1e9;
 // Seconds of a step back or forward; milliseconds for which a message about it stays.
 const [STEP_S, NOTICE_MS] = [10, 4000];
+// Milliseconds between two looks for a sender that begins anew, the least and the most. Pauses are longer by up to half, so that
+// viewers that waited together do not connect together.
+const [FIRST_LOOK_MS, LONGEST_LOOK_MS, LOOK_JITTER] = [1000, 60_000, 0.5];
 const SAMPLE_RATE = 48_000;
 // Seconds: the latency of a device that is made up for, and how far packets are from their moment and still played in a row.
 const [MAX_OUTPUT_LATENCY_S, MAX_SOUND_STEP_S] = [0.05, 0.03];
@@ -464,19 +467,40 @@ class NestcastPlayer extends Picture {
     if (state === 'failed') this.stop();
     if (state === 'ended') this.rest();
     this.connection = null;
+    const isNextAwaited = code === 0 && this.isOfSender();
     // A new attempt keeps the message that says why the last one failed.
-    if (state !== 'connecting') this.say(WORDS[code] ?? `The viewer stopped: ${why}.`);
+    if (state !== 'connecting') this.say(WORDS[isNextAwaited ? 'over' : code] ?? `The viewer stopped: ${why}.`);
     this.setState(state, { code, why });
     if (code === 'unreachable' || code === 'expired') this.renew();
+    if (isNextAwaited) this.awaitNext(FIRST_LOOK_MS);
   }
 
-  // Plays with the sender's present certificate, if the sender served this page and the link has an older one.
-  async renew() {
+  // Returns whether the sender may have served this page, and so says there which certificate it shows.
+  isOfSender() {
     const own = new URL(this.getAttribute('src') ?? '', location);
-    if (!this.hasAttribute('from-link') || own.hostname !== location.hostname) return;
+    return this.hasAttribute('from-link') && this.hasAttribute('fingerprint') && own.hostname === location.hostname;
+  }
+
+  // Looks less and less often whether the sender of a broadcast that has ended began anew.
+  awaitNext(pause) {
+    clearTimeout(this.looking);
+    this.looking = setTimeout(async () => {
+      const status = this.state === 'ended' && (await this.renew());
+      if (this.state !== 'ended') return;
+      // The page came from another server, which does not know.
+      if (status === 404) this.say(WORDS[0]);
+      else this.awaitNext(Math.min(2 * pause, LONGEST_LOOK_MS));
+    }, pause * (1 + LOOK_JITTER * Math.random()));
+  }
+
+  // Plays with the sender's present certificate, if the sender served this page and the link has an older one. Returns the status of
+  // the server's answer, if there is one.
+  async renew() {
+    if (!this.isOfSender()) return;
+    const own = new URL(this.getAttribute('src'), location);
     const answer = await fetch(new URL('certificate.json', location), { cache: 'no-store' }).catch(() => null);
     const { port, fingerprint, expires } = (answer?.ok && (await answer.json().catch(() => null))) || {};
-    if (!fingerprint || `${port}` !== (own.port || '443') || fingerprint === this.getAttribute('fingerprint')) return;
+    if (!fingerprint || `${port}` !== (own.port || '443') || fingerprint === this.getAttribute('fingerprint')) return answer?.status;
     this.isTakingLink = true;
     this.setAttribute('fingerprint', fingerprint);
     this.setAttribute('expires', expires);
