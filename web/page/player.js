@@ -383,12 +383,15 @@ class NestcastPlayer extends Picture {
     }
     this.pausedAt = this.connection = null;
     this.isPaused = false;
+    // Attributes that changed before are all read now.
+    clearTimeout(this.changing);
     this.showToggle();
     const [src, fingerprint] = [this.getAttribute('src'), this.getAttribute('fingerprint')];
     const hash = fingerprint ? bytesOf(fingerprint) : null;
     const problem = !isSecureContext ? 'insecure' : !('WebTransport' in window) ? 'unsupported'
       : this.hasExpired() ? 'expired' : !src || (fingerprint && !hash) ? 'link' : null;
     if (problem) return this.handle({ state: 'ended', code: problem });
+    this.say('');
     this.setState('connecting');
     this.starting ??= this.start().catch((error) => this.handle({ state: 'failed', code: 'failed', why: error.message }));
     this.screen?.postMessage({ latency: this.getAttribute('latency') ?? 'smooth' });
