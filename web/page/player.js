@@ -666,22 +666,39 @@ class NestcastFile extends Picture {
     return this.open(await response.blob());
   }
 
-  // Opens a File or Blob, and shows all of it.
+  // Opens a File or Blob, and shows all of it, unless another one is opened meanwhile.
   async open(blob) {
+    const file = (this.file = (this.file ?? 0) + 1);
+    this.close();
     this.say('');
     const bytes = await blob.arrayBuffer();
-    this.starting ??= this.startScreen({});
+    this.starting ??= this.startScreen({}).catch(({ message }) => this.handle({ state: 'failed', why: message }));
     await this.starting;
-    this.screen.postMessage({ open: bytes }, [bytes]);
+    if (file === this.file) this.screen?.postMessage({ open: bytes, file }, [bytes]);
+  }
+
+  close() {
+    // A cut that was asked for before any file is one of the next.
+    if (this.opened) this.wanted = undefined;
+    [this.opened, this.isBusy] = [undefined, false];
+  }
+
+  stop() {
+    super.stop();
+    this.close();
   }
 
   handle(data) {
     super.handle(data);
-    const { opened, cut, state, why } = data;
+    const { opened, cut, state, why, file } = data;
+    // A file that was replaced before it was open.
+    if (file !== undefined && file !== this.file) return;
     if (state === 'failed') {
       // A refused file leaves the worker usable; a broken worker must be replaced.
-      if (!this.opened) this.stop();
+      if (file === undefined) this.stop();
       this.isBusy = false;
+      this.slider.disabled = true;
+      this.facts.value = 'No file';
       this.say(`This file cannot be shown: ${why}.`);
       this.emit('failed', { why });
     }
@@ -690,9 +707,10 @@ class NestcastFile extends Picture {
       Object.assign(this.slider, { disabled: false, value: 1000 });
       this.slider.setAttribute('aria-label', opened.isVideo ? 'Bit rate' : 'Where to cut');
       this.emit('opened', opened);
-      this.cut(opened.isVideo ? 0 : opened.bytes);
+      this.cut(this.wanted ?? (opened.isVideo ? 0 : opened.bytes));
     }
-    if (cut) this.showCut(cut);
+    // A cut of the file before may be on its way.
+    if (cut && this.opened) this.showCut(cut);
   }
 
   showCut(cut) {
@@ -715,8 +733,8 @@ class NestcastFile extends Picture {
 
   // Cuts a picture after `value` bytes, or plays a video at that bit rate, 0 for all of it.
   cut(value) {
-    // While one cut is decoded, only the newest other one waits.
-    this.wanted = this.isBusy && !this.opened.isVideo ? value : undefined;
+    // While a file is opened or one cut is decoded, only the newest other one waits.
+    this.wanted = !this.opened || (this.isBusy && !this.opened.isVideo) ? value : undefined;
     if (this.wanted !== undefined) return;
     this.isBusy = true;
     this.value = value;
@@ -727,6 +745,7 @@ class NestcastFile extends Picture {
   slide() {
     this.isSliding = true;
     const part = this.slider.value / 1000;
+    if (!this.opened) return;
     if (!this.opened.isVideo) return this.cut(Math.round(Math.exp(part * Math.log(this.opened.bytes))));
     this.cut(part === 1 ? 0 : Math.round(SLOWEST * Math.exp(part * Math.log(FASTEST / SLOWEST))));
   }

@@ -353,8 +353,8 @@ class Screen {
     setInterval(() => this.report(), STATS_MS);
   }
 
-  fail(why) {
-    postMessage({ state: 'failed', code: 'failed', why });
+  fail(why, file) {
+    postMessage({ state: 'failed', code: 'failed', why, file });
   }
 
   // Counts from the next connection on. The module ignores what it does not know.
@@ -548,12 +548,12 @@ class Screen {
     postMessage({ screen: { shown, undecoded, concealed, repeated, corrupt, late, delay, unevenness, soundPackets, soundLost, screenMemory } });
   }
 
-  async handle({ module, open, cut, play, rest, snapshot, latency }) {
+  async handle({ module, open, file, cut, play, rest, snapshot, latency }) {
     if (module) this.begin(module);
     await this.loaded;
     if (latency !== undefined) this.setLatency(latency);
     // Opens one file after another, because the first may wait for its tables.
-    if (open) this.opening = this.opening.then(() => this.open(new Uint8Array(open))).catch((error) => this.fail(error.message));
+    if (open) this.opening = this.opening.then(() => this.open(new Uint8Array(open), file)).catch(({ message }) => this.fail(message, file));
     if (cut !== undefined) this.cut(cut);
     if (play !== undefined) this.play(play);
     if (rest) {
@@ -567,13 +567,13 @@ class Screen {
     }
   }
 
-  async open(bytes) {
+  async open(bytes, file) {
     this.playing++;
     this.wasm.put(bytes);
     await this.withTables(() => this.x.file_open(), () => this.x.file_resume());
     const [frames, seconds] = this.wasm.numbers();
     this.interval = (1e3 * seconds) / frames;
-    postMessage({ opened: { bytes: bytes.length, isVideo: frames > 0, framesPerSecond: frames / seconds || 0 } });
+    postMessage({ file, opened: { bytes: bytes.length, isVideo: frames > 0, framesPerSecond: frames / seconds || 0 } });
   }
 
   // Shows the picture of a file that `call` decodes.
