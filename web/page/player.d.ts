@@ -162,11 +162,15 @@ export interface CutDetail {
 /**
  * Shows a picture's stream or a stored video, cut where the reader wants. Attributes: `src`, `label`, `renderer` and
  * `checks`.
- * You can also drop a file on it. Sends `failed` with `{ why }` for a file that it cannot show.
+ * You can also drop a file on it. Sends `failed` with `{ why }` for a file that it cannot load or show.
  */
 export class NestcastFile extends HTMLElement {
+  /** Opens a file instead of the one before; `opened` or `failed` follows, unless another one is opened meanwhile. */
   open(file: Blob): Promise<void>;
-  /** Cuts a picture after this many bytes, or plays a video at this many bits per second, 0 for all of it. */
+  /**
+   * Cuts a picture after this many bytes, or plays a video at this many bits per second, 0 for all of it. Numbers beyond
+   * the ends count as the ends. Before a file is open, the cut waits for it.
+   */
   cut(value: number): void;
   snapshot(): Promise<Blob>;
   addEventListener<K extends keyof FileEvents>(

@@ -51,6 +51,8 @@ const [MAX_OUTPUT_LATENCY_S, MAX_SOUND_STEP_S] = [0.05, 0.03];
 const MAX_DRIFT = 0.003;
 // The ends of the slider for videos, in bits per second.
 const [SLOWEST, FASTEST] = [20_000, 10_000_000];
+// The most bits per second at which a page can have a video played.
+const HIGHEST_BITRATE = 1e8;
 
 // What went wrong, in words. Codes that are not here have words of their own.
 const WORDS = {
@@ -661,9 +663,18 @@ class NestcastFile extends Picture {
   }
 
   async load() {
-    const response = await fetch(this.getAttribute('src')).catch(() => null);
-    if (!response?.ok) return this.say(`${this.getAttribute('src')} cannot be loaded.`);
-    return this.open(await response.blob());
+    const file = (this.file = (this.file ?? 0) + 1);
+    const src = this.getAttribute('src');
+    const response = await fetch(src).catch(() => null);
+    if (file !== this.file) return;
+    if (response?.ok) return this.open(await response.blob());
+    this.refuse(`${src} cannot be loaded.`, `${src} cannot be loaded${response ? `: ${response.status}` : ''}`);
+  }
+
+  // Says why there is no file.
+  refuse(text, why) {
+    this.say(text);
+    this.emit('failed', { why });
   }
 
   // Opens a File or Blob, and shows all of it, unless another one is opened meanwhile.
@@ -699,15 +710,16 @@ class NestcastFile extends Picture {
       this.isBusy = false;
       this.slider.disabled = true;
       this.facts.value = 'No file';
-      this.say(`This file cannot be shown: ${why}.`);
-      this.emit('failed', { why });
+      this.refuse(`This file cannot be shown: ${why}.`, why);
     }
     if (opened) {
       this.opened = opened;
       Object.assign(this.slider, { disabled: false, value: 1000 });
       this.slider.setAttribute('aria-label', opened.isVideo ? 'Bit rate' : 'Where to cut');
       this.emit('opened', opened);
-      this.cut(this.wanted ?? (opened.isVideo ? 0 : opened.bytes));
+      // The worker shows a whole picture at once.
+      this.value = opened.isVideo ? 0 : opened.bytes;
+      if (opened.isVideo) this.cut(this.wanted ?? 0);
     }
     // A cut of the file before may be on its way.
     if (cut && this.opened) this.showCut(cut);
@@ -733,12 +745,14 @@ class NestcastFile extends Picture {
 
   // Cuts a picture after `value` bytes, or plays a video at that bit rate, 0 for all of it.
   cut(value) {
+    if (Number.isNaN(Number(value))) throw new TypeError('cut needs a number');
     // While a file is opened or one cut is decoded, only the newest other one waits.
     this.wanted = !this.opened || (this.isBusy && !this.opened.isVideo) ? value : undefined;
     if (this.wanted !== undefined) return;
     this.isBusy = true;
-    this.value = value;
-    this.screen.postMessage(this.opened.isVideo ? { play: value } : { cut: value });
+    const { isVideo, bytes } = this.opened;
+    this.value = Math.round(Math.min(Math.max(value, 0), isVideo ? HIGHEST_BITRATE : bytes));
+    this.screen.postMessage(isVideo ? { play: this.value } : { cut: this.value });
   }
 
   // The slider is logarithmic, because the first bytes improve the picture the most.
@@ -758,7 +772,7 @@ class NestcastFile extends Picture {
   step(by) {
     if (!this.opened) return;
     const step = this.opened.isVideo ? by * 10_000 : by;
-    this.cut(Math.min(Math.max((this.wanted ?? this.value) + step, 0), this.opened.isVideo ? 1e8 : this.opened.bytes));
+    this.cut((this.wanted ?? this.value) + step);
   }
 }
 

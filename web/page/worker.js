@@ -555,7 +555,7 @@ class Screen {
     // Opens one file after another, because the first may wait for its tables.
     if (open) this.opening = this.opening.then(() => this.open(new Uint8Array(open), file)).catch(({ message }) => this.fail(message, file));
     if (cut !== undefined) this.cut(cut);
-    if (play !== undefined) this.play(play);
+    if (play !== undefined) this.play(play).catch(({ message }) => this.fail(message));
     if (rest) {
       // Mail of this connection may still be read.
       this.rested = this.connection;
@@ -573,15 +573,18 @@ class Screen {
     await this.withTables(() => this.x.file_open(), () => this.x.file_resume());
     const [frames, seconds] = this.wasm.numbers();
     this.interval = (1e3 * seconds) / frames;
-    postMessage({ file, opened: { bytes: bytes.length, isVideo: frames > 0, framesPerSecond: frames / seconds || 0 } });
+    const opened = { file, opened: { bytes: bytes.length, isVideo: frames > 0, framesPerSecond: frames / seconds || 0 } };
+    if (frames > 0) postMessage(opened);
+    // Whether the bytes are a picture shows when they are decoded.
+    else this.cut(bytes.length, opened);
   }
 
-  // Shows the picture of a file that `call` decodes.
-  show(call, facts) {
+  // Shows the picture of a file that `call` decodes, and returns whether there is one. Throws if the module refuses the file.
+  show(call, facts, more) {
     const began = performance.now();
     const result = call();
     const decoding = performance.now() - began;
-    if (result === FAILED) this.fail(this.wasm.text());
+    if (result === FAILED) throw new Error(this.wasm.text());
     const numbers = this.wasm.numbers();
     if (result === PICTURE) {
       this.upload(numbers);
@@ -589,19 +592,20 @@ class Screen {
     }
     const isPicture = result === PICTURE;
     const checked = this.checks && isPicture ? { pixels: this.painter.pixels(), renderer: this.painter.renderer } : {};
-    postMessage({ cut: { ...facts, isPicture, decoding, ...checked, ...(facts.bytes === undefined && { bytes: numbers[0] }) } });
+    // After a video's last frame there is nothing to say.
+    if (isPicture || 'bytes' in facts) postMessage({ ...more, cut: { bytes: numbers[0], ...facts, isPicture, decoding, ...checked } });
     return isPicture;
   }
 
-  cut(bytes) {
-    this.show(() => this.x.file_cut(bytes), { bytes });
+  cut(bytes, more) {
+    this.show(() => this.x.file_cut(bytes), { bytes }, more);
   }
 
   // Plays a video in a loop at a bit rate, until the next call.
   async play(bitrate) {
     const playing = ++this.playing;
     while (playing === this.playing) {
-      if (this.x.file_play(bitrate) === FAILED) return this.fail(this.wasm.text());
+      if (this.x.file_play(bitrate) === FAILED) throw new Error(this.wasm.text());
       const began = performance.now();
       for (let frame = 0; playing === this.playing && this.show(() => this.x.file_frame(), { frame, bitrate }); frame++)
         await sleep(Math.max(0, began + (frame + 1) * this.interval - performance.now()));
