@@ -142,6 +142,42 @@ fn shows_every_picture_as_the_native_decoder_makes_it(engine: Engine) {
 }
 
 #[test]
+fn a_file_replaces_the_one_before_and_one_that_cannot_be_shown_says_so() {
+    let samples = samples();
+    let named = |is_video: bool| samples.iter().find(|sample| sample.cuts.is_empty() == is_video).expect("one");
+    let (picture, video) = (named(false), named(true));
+    let mut files = files([
+        ("files.html", "text/html", b"<!doctype html><meta charset=\"utf-8\"><script type=\"module\" src=\"files.js\"></script>"),
+        ("files.js", "text/javascript", include_bytes!("web/files.js")),
+    ]);
+    for Sample { name, bytes, .. } in [picture, video] {
+        files.insert(name.clone(), ("application/octet-stream", bytes.clone()));
+    }
+    let (address, posted) = browser::serve(files);
+    let link = format!("http://{address}/files.html#picture={}&video={}", picture.name, video.name);
+    let Some(_browser) = Browser::open(Engine::UsualChromium, &link) else {
+        return skip("files in Chromium, which is not installed");
+    };
+    let whole = picture.bytes.len();
+    assert_eq!(
+        browser::lines(&posted, PATIENCE),
+        [
+            format!("a cut before the file: opened a picture, cut {whole} true, cut 40 true"),
+            "below: cut 0 false".to_owned(),
+            format!("above: cut {whole} true"),
+            "between: cut 40 true".to_owned(),
+            "no number: TypeError: cut needs a number".to_owned(),
+            format!("a video and a picture: opened a picture, cut {whole} true"),
+            "a video again and again: 1 true".to_owned(),
+            format!("a picture after it: opened a picture, cut {whole} true"),
+            "no file: failed: corrupt stream: it does not begin with \"nst\", so it is no nestcast stream".to_owned(),
+            "nothing there: failed: nothing.nst cannot be loaded: 404".to_owned(),
+            format!("a picture by its name: opened a picture, cut {whole} true"),
+        ]
+    );
+}
+
+#[test]
 fn the_module_decodes_under_node_as_the_native_decoder_does() {
     let folder = tempfile::tempdir().expect("a folder");
     nestcast_web::write_files(folder.path()).expect("room for the files");
