@@ -112,8 +112,8 @@ async fn a_page_with_the_fingerprint_of_an_old_certificate_waits_and_says_why() 
     let Some(lines) = tokio::task::block_in_place(ran) else { return };
     assert_eq!(
         lines,
-        ["waiting unreachable: The sender does not answer, or shows another certificate than the link names (links \
-             are valid for 14 days at most). Trying again …"]
+        ["waiting unreachable: The sender does not answer, shows another certificate than the link names (links are \
+             valid for 14 days at most), or does not admit pages of this site. Trying again …"]
     );
     running.stop().await;
 }

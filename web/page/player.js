@@ -61,7 +61,8 @@ const WORDS = {
   expired: 'This link has expired. Ask the sender for a new one.',
   link: 'This link is broken. Ask the sender for a new one.',
   lost: 'The connection broke. Connecting again …',
-  unreachable: `The sender does not answer, or shows another certificate than the link names (links are valid for ${LINK_DAYS} days at most). Trying again …`,
+  unreachable: `The sender does not answer, shows another certificate than the link names (links are valid for ${LINK_DAYS} days at most), `
+    + 'or does not admit pages of this site. Trying again …',
   relay: 'The relay does not answer, refuses the path or the token in the address, or shows another certificate than the link names. Trying again …',
   // `web/tests/relay.rs` compares these versions with the module's.
   version: 'The relay speaks another version of Media over QUIC. This viewer speaks moq-lite-06 and moq-lite-05.',
