@@ -34,7 +34,7 @@ output { font-variant-numeric: tabular-nums; padding: 0 6px; }
 :host(.below) .bar { position: static; background: #222; }
 @media (prefers-reduced-motion: reduce) { .bar { transition: none; } }`;
 
-const CAPS = [[0, 'Auto'], [300_000, '300 kbit/s'], [1_000_000, '1 Mbit/s'], [2_500_000, '2.5 Mbit/s'], [5_000_000, '5 Mbit/s']];
+const CAPS = [0, 300_000, 1_000_000, 2_500_000, 5_000_000];
 const LINK_DAYS = 14;
 // Where a viewer begins: with all others, some time after the beginning of a stored video, or some time before now.
 const [WITH_ALL, AFTER_BEGINNING, BEFORE_NOW] = [0, 1, 2];
@@ -135,6 +135,9 @@ function minutes(seconds) {
   const whole = Math.max(0, Math.round(seconds));
   return `${Math.floor(whole / 60)}:${`${whole % 60}`.padStart(2, '0')}`;
 }
+
+// Returns the name of a cap, in bits per second.
+const nameOf = (cap) => (cap === 0 ? 'Auto' : cap < 1e6 ? `${cap / 1e3} kbit/s` : `${cap / 1e6} Mbit/s`);
 
 // Makes a button with an icon, or with a word if no icon has that name.
 const button = (label, name, title, onclick) =>
@@ -259,7 +262,7 @@ class NestcastPlayer extends Picture {
     this.liveButton = button('To live', 'Live', 'To live (end)', () => this.live());
     this.showPlace();
     this.caps = element('select', { 'aria-label': 'Highest bit rate', title: 'Highest bit rate' },
-      ...CAPS.map(([value, text]) => element('option', { value }, text)));
+      ...CAPS.map((cap) => element('option', { value: cap }, nameOf(cap))));
     this.caps.onchange = () => this.setAttribute('max-bitrate', this.caps.value);
     this.statistics = element('dl', { className: 'statistics', hidden: true, 'aria-label': 'Statistics' });
     const hasPictureInPicture = document.pictureInPictureEnabled && HTMLCanvasElement.prototype.captureStream;
@@ -299,13 +302,25 @@ class NestcastPlayer extends Picture {
   }
 
   attributeChangedCallback(name, before, now) {
-    this.caps.value = this.getAttribute('max-bitrate') ?? 0;
+    if (name === 'max-bitrate') this.showCap();
     if (name === 'src' && before !== now) this.begins = null;
     this.showPlace();
     if (name === 'rewind' || before === now || !this.isConnected || this.isTakingLink || this.isPaused) return;
     // Several attributes may change at once.
     clearTimeout(this.changing);
     this.changing = setTimeout(() => this.hasAttribute('src') && this.play());
+  }
+
+  // Shows the cap in the menu, which has other caps of pages only while they are set.
+  showCap() {
+    const cap = this.maxBitrate();
+    this.otherCap?.remove();
+    if (!CAPS.includes(cap)) this.caps.append((this.otherCap = element('option', { value: cap }, nameOf(cap))));
+    this.caps.value = cap;
+  }
+
+  maxBitrate() {
+    return Math.max(0, Number(this.getAttribute('max-bitrate')) || 0);
   }
 
   // Reads the attributes from the page's address: #src=https://HOST:PORT/NAME&fingerprint=HEX&token=TEXT&max-bitrate=BITS.
@@ -399,7 +414,7 @@ class NestcastPlayer extends Picture {
     this.starting ??= this.start().catch((error) => this.handle({ state: 'failed', code: 'failed', why: error.message }));
     this.screen?.postMessage({ latency: this.getAttribute('latency') ?? 'smooth' });
     const token = new TextEncoder().encode(this.getAttribute('token') ?? '');
-    const maxBitrate = Math.max(0, Number(this.getAttribute('max-bitrate')) || 0);
+    const maxBitrate = this.maxBitrate();
     this.network?.postMessage({ sound: !this.isMuted });
     const start = this.begins ? [this.begins.kind, this.begins.time * 1e3] : [WITH_ALL, 0];
     this.asked = (this.asked ?? 0) + 1;
