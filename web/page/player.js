@@ -40,6 +40,8 @@ const LINK_DAYS = 14;
 const [WITH_ALL, AFTER_BEGINNING, BEFORE_NOW] = [0, 1, 2];
 // Times that the viewer asks for, at most: some decades.
 const LONGEST_SECONDS = 1e9;
+// Attributes that a link to a page states.
+const OF_LINK = ['src', 'fingerprint', 'token', 'max-bitrate', 'latency', 'rewind', 'expires'];
 // Seconds of a step back or forward; milliseconds for which a message about it stays.
 const [STEP_S, NOTICE_MS] = [10, 4000];
 // Milliseconds between two looks for a sender that begins anew, the least and the most. Pauses are longer by up to half, so that
@@ -179,9 +181,10 @@ class Picture extends HTMLElement {
 
   // Makes a new canvas, and a worker that draws on it. The worker starts while the module is still loaded.
   async startScreen(options, transfer = []) {
-    const canvas = element('canvas', { role: 'img', 'aria-label': this.getAttribute('label') ?? 'Picture' });
+    const canvas = element('canvas', { role: 'img' });
     this.canvas?.remove();
     this.canvas = canvas;
+    this.showLabel();
     this.shadowRoot.prepend(canvas);
     const offscreen = canvas.transferControlToOffscreen();
     this.screen?.terminate();
@@ -193,6 +196,10 @@ class Picture extends HTMLElement {
     const module = await compiled();
     screen.postMessage({ module });
     return module;
+  }
+
+  showLabel() {
+    this.canvas?.setAttribute('aria-label', this.getAttribute('label') ?? 'Picture');
   }
 
   // Ends the workers; the next start makes new ones.
@@ -241,7 +248,7 @@ class NestcastPlayer extends Picture {
     if (!event.repeat) super.handleKey(event);
   }
 
-  static observedAttributes = ['src', 'fingerprint', 'token', 'max-bitrate', 'latency', 'rewind'];
+  static observedAttributes = ['src', 'fingerprint', 'token', 'max-bitrate', 'latency', 'rewind', 'muted', 'label'];
 
   constructor() {
     super();
@@ -302,6 +309,8 @@ class NestcastPlayer extends Picture {
   }
 
   attributeChangedCallback(name, before, now) {
+    if (name === 'label') return this.showLabel();
+    if (name === 'muted') return this.isConnected && this.setMuted(now !== null || !navigator.userActivation?.hasBeenActive);
     if (name === 'max-bitrate') this.showCap();
     if (name === 'src' && before !== now) this.begins = null;
     this.showPlace();
@@ -327,7 +336,7 @@ class NestcastPlayer extends Picture {
   takeLink() {
     const link = new URLSearchParams(location.hash.slice(1));
     this.isTakingLink = true;
-    for (const name of [...NestcastPlayer.observedAttributes, 'expires'])
+    for (const name of OF_LINK)
       link.has(name) ? this.setAttribute(name, link.get(name)) : this.removeAttribute(name);
     if (link.has('fingerprint') && !link.has('src')) this.setAttribute('src', `${location.origin.replace(/^http:/, 'https:')}/`);
     this.isTakingLink = false;
@@ -635,7 +644,7 @@ class NestcastPlayer extends Picture {
 }
 
 class NestcastFile extends Picture {
-  static observedAttributes = ['src'];
+  static observedAttributes = ['src', 'label'];
 
   constructor() {
     super();
@@ -674,7 +683,8 @@ class NestcastFile extends Picture {
     this.isReady = false;
   }
 
-  attributeChangedCallback(_name, before, now) {
+  attributeChangedCallback(name, before, now) {
+    if (name === 'label') return this.showLabel();
     if (this.isReady && this.isConnected && before !== now && now) this.load();
   }
 
