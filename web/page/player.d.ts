@@ -63,7 +63,7 @@ export interface Statistics {
   corrupt: number;
   /** Pictures that were ready only after the moment at which they were to be shown. */
   late: number;
-  /** Milliseconds that a picture waited for its moment, on average. */
+  /** Milliseconds that a picture waited for its moment, on average over the pictures of the last second. */
   delay: number;
   /**
    * Milliseconds that the unevenness of 95 % of the pictures does not exceed: the difference between the interval in

@@ -543,8 +543,12 @@ class Screen {
 
   report() {
     this.x.screen_stats();
-    const [shown, undecoded, concealed, repeated, corrupt, late, delay, unevenness, soundPackets, soundLost] = this.wasm.numbers();
+    const [shown, undecoded, concealed, repeated, corrupt, late, mean, unevenness, soundPackets, soundLost] = this.wasm.numbers();
     const screenMemory = this.wasm.size();
+    // The module's mean is that of all pictures; a reader looks for that of the last second.
+    const [before, sum] = [this.reported ?? { shown: 0, sum: 0, delay: 0 }, mean * shown];
+    const delay = shown > before.shown ? Math.max(0, sum - before.sum) / (shown - before.shown) : before.delay;
+    this.reported = { shown, sum, delay };
     postMessage({ screen: { shown, undecoded, concealed, repeated, corrupt, late, delay, unevenness, soundPackets, soundLost, screenMemory } });
   }
 
