@@ -183,7 +183,7 @@ class Picture extends HTMLElement {
   async startScreen(options, transfer = []) {
     const canvas = element('canvas', { role: 'img' });
     this.canvas?.remove();
-    this.canvas = canvas;
+    [this.canvas, this.hasPicture] = [canvas, false];
     this.showLabel();
     this.shadowRoot.prepend(canvas);
     const offscreen = canvas.transferControlToOffscreen();
@@ -206,9 +206,11 @@ class Picture extends HTMLElement {
   stop() {
     this.screen?.terminate();
     [this.screen, this.starting] = [null, null];
+    for (const resolve of this.snapshots.splice(0)) resolve(this.copy());
   }
 
-  handle({ size, snapshot }) {
+  handle({ size, frame, cut, snapshot }) {
+    if (frame || cut?.isPicture) this.hasPicture = true;
     if (size) {
       this.style.setProperty('--ratio', `${size.width} / ${size.height}`);
       this.size = size;
@@ -225,13 +227,23 @@ class Picture extends HTMLElement {
   }
 
   // Returns a PNG of the canvas.
-  snapshot() {
-    if (!this.screen) return Promise.reject(new Error('there is no picture yet'));
+  async snapshot() {
+    if (!this.hasPicture) throw new Error('there is no picture yet');
+    if (!this.screen) return this.copy();
     this.screen.postMessage({ snapshot: true });
     return new Promise((resolve) => this.snapshots.push(resolve));
   }
 
+  // Returns a PNG of what a worker that has ended left on the canvas.
+  copy() {
+    const { width, height } = this.canvas;
+    const copy = new OffscreenCanvas(width, height);
+    copy.getContext('2d').drawImage(this.canvas, 0, 0);
+    return copy.convertToBlob({ type: 'image/png' });
+  }
+
   async saveSnapshot() {
+    if (!this.hasPicture) return;
     const href = URL.createObjectURL(await this.snapshot());
     element('a', { href, download: `nestcast-${new Date().toISOString().replaceAll(':', '-')}.png` }).click();
     setTimeout(() => URL.revokeObjectURL(href), 10_000);
