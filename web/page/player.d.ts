@@ -1,4 +1,4 @@
-/** What a viewer of a broadcast is doing. */
+/** What a viewer of a broadcast is doing. It is `idle` while it is not in a page or has no `src`. */
 export type State = 'idle' | 'connecting' | 'playing' | 'waiting' | 'paused' | 'ended' | 'failed';
 
 /** Sent as `state` whenever the state changes. */

@@ -271,11 +271,11 @@ class NestcastPlayer extends Picture {
       i: () => this.toggleStatistics(), m: () => this.toggleSound(), s: () => this.saveSnapshot(), p: () => this.togglePictureInPicture(),
     };
     this.figures = {};
-    this.toggleButton = button('Pause', 'pause', 'Play or pause (space)', () => this.toggle());
+    this.toggleButton = button('Play', 'play', 'Play or pause (space)', () => this.toggle());
     this.isMuted = true;
     this.soundButton = button('Sound on', 'muted', 'Sound on or off (m)', () => this.toggleSound());
     this.soundButton.hidden = true;
-    this.place = element('span', { className: 'live' }, 'Live');
+    this.place = element('span', { className: 'live' });
     this.backButton = button('10 seconds back', 'back', '10 s back (left arrow or j)', step(-STEP_S));
     this.forwardButton = button('10 seconds forward', 'forward', '10 s forward (right arrow or l)', step(STEP_S));
     this.liveButton = button('To live', 'Live', 'To live (end)', () => this.live());
@@ -311,7 +311,14 @@ class NestcastPlayer extends Picture {
     this.audio?.close();
     this.audio = null;
     removeEventListener('hashchange', this.onLink);
+    this.end();
+  }
+
+  // Leaves the sender for good: the element is removed, or has no `src` any more. One that is paused stays so.
+  end() {
     this.stop();
+    this.say('');
+    if (!this.isPaused) this.setState('idle');
   }
 
   stop() {
@@ -329,7 +336,7 @@ class NestcastPlayer extends Picture {
     if (name === 'rewind' || before === now || !this.isConnected || this.isTakingLink || this.isPaused) return;
     // Several attributes may change at once.
     clearTimeout(this.changing);
-    this.changing = setTimeout(() => this.hasAttribute('src') && this.play());
+    this.changing = setTimeout(() => (this.hasAttribute('src') ? this.play() : this.end()));
   }
 
   // Shows the cap in the menu, which has other caps of pages only while they are set.
@@ -353,7 +360,7 @@ class NestcastPlayer extends Picture {
     if (link.has('fingerprint') && !link.has('src')) this.setAttribute('src', `${location.origin.replace(/^http:/, 'https:')}/`);
     this.isTakingLink = false;
     this.hidden = !this.hasAttribute('src');
-    if (this.hidden) this.stop();
+    if (this.hidden) this.end();
     else if (this.network) this.play();
   }
 
@@ -470,7 +477,11 @@ class NestcastPlayer extends Picture {
   }
 
   toggle() {
-    return this.isPaused || ['ended', 'failed'].includes(this.state) ? this.play() : this.pause();
+    return this.isStopped() ? this.play() : this.pause();
+  }
+
+  isStopped() {
+    return this.isPaused || ['idle', 'ended', 'failed'].includes(this.state);
   }
 
   handle(data) {
@@ -565,13 +576,13 @@ class NestcastPlayer extends Picture {
     const { position, lag } = this;
     const playing = position !== null ? minutes(position) : lag > 0 ? `−${minutes(lag)}` : 'Live';
     this.place.textContent =
-      { idle: 'Live', playing, connecting: 'Connecting …', waiting: 'Connecting …', paused: 'Paused' }[this.state] ?? 'Ended';
+      { idle: '–', playing, connecting: 'Connecting …', waiting: 'Connecting …', paused: 'Paused' }[this.state] ?? 'Ended';
     this.backButton.hidden = !this.hasAttribute('rewind');
     for (const way of [this.forwardButton, this.liveButton]) way.hidden = !this.hasAttribute('rewind') || !this.begins;
   }
 
   showToggle() {
-    const isPlay = this.isPaused || ['ended', 'failed'].includes(this.state);
+    const isPlay = this.isStopped();
     this.toggleButton.replaceChildren(icon(isPlay ? 'play' : 'pause'));
     this.toggleButton.setAttribute('aria-label', isPlay ? 'Play' : 'Pause');
   }
