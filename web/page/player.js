@@ -436,7 +436,8 @@ class NestcastPlayer extends Picture {
     const hash = fingerprint ? bytesOf(fingerprint) : null;
     const problem = !isSecureContext ? 'insecure' : !('WebTransport' in window) ? 'unsupported'
       : this.hasExpired() ? 'expired' : !src || (fingerprint && !hash) ? 'link' : null;
-    if (problem) return this.handle({ state: 'ended', code: problem });
+    const why = problem === 'link' ? (src ? 'the fingerprint has not 64 hexadecimal digits' : 'there is no src') : undefined;
+    if (problem) return this.handle({ state: 'ended', code: problem, why });
     this.say('');
     this.setState('connecting');
     this.starting ??= this.start().catch((error) => this.handle({ state: 'failed', code: 'failed', why: error.message }));
