@@ -64,6 +64,7 @@ async fn a_user_finds_every_control_and_each_key_does_what_the_documents_say() {
              Save a snapshot, Picture in picture, Full screen",
             "360 px: true true outside: ; covered: ",
             "320 px: true true outside: ; covered: ",
+            "240 px: Pause, Sound on, Full screen; less than half: true",
             "space: true paused",
             "a held key: false paused",
             "space again: playing",

@@ -10,6 +10,9 @@ canvas { display: block; width: 100%; height: 100%; object-fit: contain; }
   background: linear-gradient(transparent, #000c); transition: opacity .2s; }
 :host(:not(:hover, :focus-within, .paused)) .bar { opacity: 0; }
 @media (hover: none) { :host .bar { opacity: 1 !important; } }
+/* Narrow viewers leave out what keys do too: the picture would hardly be seen. */
+.bar { container-type: inline-size; }
+@container (width < 260px) { .lesser { display: none; } }
 .space { flex: 1; }
 button { display: inline-grid; place-items: center; }
 button, select { min-width: 36px; min-height: 36px; padding: 4px 8px; border: 0; border-radius: 6px; background: #fff2;
@@ -285,11 +288,14 @@ class NestcastPlayer extends Picture {
     this.caps.onchange = () => this.setAttribute('max-bitrate', this.caps.value);
     this.statistics = element('dl', { className: 'statistics', hidden: true, 'aria-label': 'Statistics' });
     const hasPictureInPicture = document.pictureInPictureEnabled && HTMLCanvasElement.prototype.captureStream;
-    this.bar.append(this.toggleButton, this.backButton, this.forwardButton, this.soundButton, this.place, this.liveButton, element('span', { className: 'space' }), this.caps,
+    const lesser = [this.caps,
       button('Statistics', 'statistics', 'Statistics (i)', () => this.toggleStatistics()),
       button('Save a snapshot', 'snapshot', 'Snapshot (s)', () => this.saveSnapshot()),
       ...(hasPictureInPicture
-        ? [button('Picture in picture', 'inset', 'Picture in picture (p)', () => this.togglePictureInPicture())] : []),
+        ? [button('Picture in picture', 'inset', 'Picture in picture (p)', () => this.togglePictureInPicture())] : [])];
+    for (const control of lesser) control.classList.add('lesser');
+    this.bar.append(this.toggleButton, this.backButton, this.forwardButton, this.soundButton, this.place, this.liveButton,
+      element('span', { className: 'space' }), ...lesser,
       button('Full screen', 'full', 'Full screen (f)', () => this.toggleFullscreen()));
     this.shadowRoot.append(this.statistics);
   }
@@ -316,6 +322,7 @@ class NestcastPlayer extends Picture {
 
   // Leaves the sender for good: the element is removed, or has no `src` any more. One that is paused stays so.
   end() {
+    clearTimeout(this.changing);
     this.stop();
     this.say('');
     if (!this.isPaused) this.setState('idle');
