@@ -90,6 +90,32 @@ async fn a_user_finds_every_control_and_each_key_does_what_the_documents_say() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_page_changes_attributes_and_moves_the_element_and_the_viewer_follows() {
+    let (running, certificate) = start(plan().listen());
+    let link = link(running.address, &certificate);
+    let ran = || run(Engine::Chromium, include_str!("web/pages.js"), &link);
+    let Some(lines) = tokio::task::block_in_place(ran) else { return };
+    assert_eq!(
+        lines,
+        [
+            "without src: idle, –, Error: there is no picture yet",
+            "a wrong fingerprint: ended, link, the fingerprint has not 64 hexadecimal digits",
+            "the right one: connecting [], playing []",
+            "a cap of a page: 500 kbit/s, then Auto of 5",
+            "label: The stage; muted: false, true",
+            "a late frame: ended",
+            "again: connecting [], playing []",
+            "a paused viewer that was moved: paused, true",
+            "on: playing",
+            "without src again: idle, false",
+            "back: playing; removed: idle",
+            "errors: ",
+        ]
+    );
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn one_element_joins_a_hundred_times() {
     let (running, certificate) = start(Plan { size: (64, 48), ..plan() }.listen());
     let link = format!("{}&joins=100", link(running.address, &certificate));
