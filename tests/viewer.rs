@@ -249,6 +249,16 @@ async fn until_watched(running: &Running) {
 /// The sender vanishes without a word, as if it had been killed: the test drops its runtime.
 #[test]
 fn an_open_page_goes_on_after_its_sender_began_anew_with_another_certificate() {
+    goes_on_after_its_sender_began_anew(false);
+}
+
+/// The sender says that the broadcast has ended, as after a SIGTERM.
+#[test]
+fn an_open_page_goes_on_after_its_sender_ended_and_began_anew() {
+    goes_on_after_its_sender_began_anew(true);
+}
+
+fn goes_on_after_its_sender_began_anew(ends: bool) {
     let [before, after] = [(); 2].map(|()| Runtime::new().expect("a runtime"));
     let free = ([127, 0, 0, 1], 0).into();
     let (first, link, page, _) = before.block_on(sender_with_page([free, free]));
@@ -257,6 +267,9 @@ fn an_open_page_goes_on_after_its_sender_began_anew_with_another_certificate() {
     };
     before.block_on(until_watched(&first));
     let sender = first.address;
+    if ends {
+        before.block_on(first.stop());
+    }
     before.shutdown_timeout(Duration::from_secs(1));
     let (second, new_link, _, serving) = after.block_on(sender_with_page([sender, page]));
     assert_ne!(link, new_link, "the certificate of the open page is useless now");
