@@ -184,12 +184,8 @@ class Picture extends HTMLElement {
 
   // Makes a new canvas, and a worker that draws on it. The worker starts while the module is still loaded.
   async startScreen(options, transfer = []) {
-    const canvas = element('canvas', { role: 'img' });
-    this.canvas?.remove();
-    [this.canvas, this.hasPicture] = [canvas, false];
-    this.showLabel();
-    this.shadowRoot.prepend(canvas);
-    const offscreen = canvas.transferControlToOffscreen();
+    this.hasPicture = false;
+    const offscreen = this.renewCanvas().transferControlToOffscreen();
     this.screen?.terminate();
     const screen = worker((data) => this.handle(data), (why) => this.handle({ state: 'failed', code: 'failed', why }));
     this.screen = screen;
@@ -205,11 +201,20 @@ class Picture extends HTMLElement {
     this.canvas?.setAttribute('aria-label', this.getAttribute('label') ?? 'Picture');
   }
 
-  // Ends the workers; the next start makes new ones.
+  renewCanvas() {
+    this.canvas?.remove();
+    this.canvas = element('canvas', { role: 'img' });
+    this.showLabel();
+    this.shadowRoot.prepend(this.canvas);
+    return this.canvas;
+  }
+
+  // Ends the workers; the next start makes new ones. The last picture stays.
   stop() {
+    if (this.screen && this.hasPicture) this.keepPicture();
     this.screen?.terminate();
     [this.screen, this.starting] = [null, null];
-    for (const resolve of this.snapshots.splice(0)) resolve(this.copy());
+    for (const resolve of this.snapshots.splice(0)) resolve(this.kept());
   }
 
   handle({ size, frame, cut, snapshot }) {
@@ -232,17 +237,21 @@ class Picture extends HTMLElement {
   // Returns a PNG of the canvas.
   async snapshot() {
     if (!this.hasPicture) throw new Error('there is no picture yet');
-    if (!this.screen) return this.copy();
+    if (!this.screen) return this.kept();
     this.screen.postMessage({ snapshot: true });
     return new Promise((resolve) => this.snapshots.push(resolve));
   }
 
-  // Returns a PNG of what a worker that has ended left on the canvas.
-  copy() {
-    const { width, height } = this.canvas;
-    const copy = new OffscreenCanvas(width, height);
-    copy.getContext('2d').drawImage(this.canvas, 0, 0);
-    return copy.convertToBlob({ type: 'image/png' });
+  // Copies the picture to a canvas of the page: in Firefox, that of a worker is empty once the worker has ended.
+  keepPicture() {
+    const last = this.canvas;
+    const { width, height } = last;
+    Object.assign(this.renewCanvas(), { width, height }).getContext('2d').drawImage(last, 0, 0);
+  }
+
+  // Returns a PNG of the picture that a worker left.
+  kept() {
+    return new Promise((resolve) => this.canvas.toBlob(resolve));
   }
 
   async saveSnapshot() {
