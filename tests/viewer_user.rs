@@ -90,10 +90,19 @@ async fn a_user_finds_every_control_and_each_key_does_what_the_documents_say() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_changes_attributes_and_moves_the_element_and_the_viewer_follows() {
+async fn a_page_in_chromium_changes_and_moves_the_element_and_the_viewer_follows() {
+    a_page_changes_and_moves_the_element_and_the_viewer_follows(Engine::Chromium).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_in_firefox_changes_and_moves_the_element_and_the_viewer_follows() {
+    a_page_changes_and_moves_the_element_and_the_viewer_follows(Engine::Firefox).await;
+}
+
+async fn a_page_changes_and_moves_the_element_and_the_viewer_follows(engine: Engine) {
     let (running, certificate) = start(plan().listen());
     let link = link(running.address, &certificate);
-    let ran = || run(Engine::Chromium, include_str!("web/pages.js"), &link);
+    let ran = || run(engine, include_str!("web/pages.js"), &link);
     let Some(lines) = tokio::task::block_in_place(ran) else { return };
     assert_eq!(
         lines,
