@@ -108,7 +108,7 @@ async fn a_page_changes_and_moves_the_element_and_the_viewer_follows(engine: Eng
         lines,
         [
             "without src: idle, –, Error: there is no picture yet",
-            "a wrong fingerprint: ended, link, the fingerprint has not 64 hexadecimal digits",
+            "a wrong fingerprint: ended, link, the fingerprint is not 64 hexadecimal digits",
             "the right one: connecting [], playing []",
             "a cap of a page: 500 kbit/s, then Auto of 5",
             "label: The stage; muted: false, true",

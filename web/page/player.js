@@ -142,7 +142,7 @@ function minutes(seconds) {
 }
 
 // Returns the name of a cap, in bits per second.
-const nameOf = (cap) => (cap === 0 ? 'Auto' : cap < 1e6 ? `${cap / 1e3} kbit/s` : `${cap / 1e6} Mbit/s`);
+const nameOfCap = (cap) => (cap === 0 ? 'Auto' : cap < 1e6 ? `${cap / 1e3} kbit/s` : `${cap / 1e6} Mbit/s`);
 
 // Makes a button with an icon, or with a word if no icon has that name.
 const button = (label, name, title, onclick) =>
@@ -293,7 +293,7 @@ class NestcastPlayer extends Picture {
     this.liveButton = button('To live', 'Live', 'To live (end)', () => this.live());
     this.showPlace();
     this.caps = element('select', { 'aria-label': 'Highest bit rate', title: 'Highest bit rate' },
-      ...CAPS.map((cap) => element('option', { value: cap }, nameOf(cap))));
+      ...CAPS.map((cap) => element('option', { value: cap }, nameOfCap(cap))));
     this.caps.onchange = () => this.setAttribute('max-bitrate', this.caps.value);
     this.statistics = element('dl', { className: 'statistics', hidden: true, 'aria-label': 'Statistics' });
     const hasPictureInPicture = document.pictureInPictureEnabled && HTMLCanvasElement.prototype.captureStream;
@@ -359,7 +359,7 @@ class NestcastPlayer extends Picture {
   showCap() {
     const cap = this.maxBitrate();
     this.otherCap?.remove();
-    if (!CAPS.includes(cap)) this.caps.append((this.otherCap = element('option', { value: cap }, nameOf(cap))));
+    if (!CAPS.includes(cap)) this.caps.append((this.otherCap = element('option', { value: cap }, nameOfCap(cap))));
     this.caps.value = cap;
   }
 
@@ -452,7 +452,7 @@ class NestcastPlayer extends Picture {
     const hash = fingerprint ? bytesOf(fingerprint) : null;
     const problem = !isSecureContext ? 'insecure' : !('WebTransport' in window) ? 'unsupported'
       : this.hasExpired() ? 'expired' : !src || (fingerprint && !hash) ? 'link' : null;
-    const why = problem === 'link' ? (src ? 'the fingerprint has not 64 hexadecimal digits' : 'there is no src') : undefined;
+    const why = problem === 'link' ? (src ? 'the fingerprint is not 64 hexadecimal digits' : 'there is no src') : undefined;
     if (problem) return this.handle({ state: 'ended', code: problem, why });
     this.say('');
     this.setState('connecting');
@@ -757,7 +757,7 @@ class NestcastFile extends Picture {
   close() {
     // A cut that was asked for before any file is one of the next.
     if (this.opened) this.wanted = undefined;
-    [this.opened, this.isBusy] = [undefined, false];
+    [this.opened, this.isBusy, this.slider.disabled] = [undefined, false, true];
   }
 
   stop() {
@@ -773,8 +773,6 @@ class NestcastFile extends Picture {
     if (state === 'failed') {
       // A refused file leaves the worker usable; a broken worker must be replaced.
       if (file === undefined) this.stop();
-      this.isBusy = false;
-      this.slider.disabled = true;
       this.facts.value = 'No file';
       this.refuse(`This file cannot be shown: ${why}.`, why);
     }
@@ -811,13 +809,14 @@ class NestcastFile extends Picture {
 
   // Cuts a picture after `value` bytes, or plays a video at that bit rate, 0 for all of it.
   cut(value) {
-    if (Number.isNaN(Number(value))) throw new TypeError('cut needs a number');
+    const number = Number(value);
+    if (Number.isNaN(number)) throw new TypeError('cut needs a number');
     // While a file is opened or one cut is decoded, only the newest other one waits.
-    this.wanted = !this.opened || (this.isBusy && !this.opened.isVideo) ? value : undefined;
+    this.wanted = !this.opened || (this.isBusy && !this.opened.isVideo) ? number : undefined;
     if (this.wanted !== undefined) return;
     this.isBusy = true;
     const { isVideo, bytes } = this.opened;
-    this.value = Math.round(Math.min(Math.max(value, 0), isVideo ? HIGHEST_BITRATE : bytes));
+    this.value = Math.round(Math.min(Math.max(number, 0), isVideo ? HIGHEST_BITRATE : bytes));
     this.screen.postMessage(isVideo ? { play: this.value } : { cut: this.value });
   }
 
@@ -825,7 +824,6 @@ class NestcastFile extends Picture {
   slide() {
     this.isSliding = true;
     const part = this.slider.value / 1000;
-    if (!this.opened) return;
     if (!this.opened.isVideo) return this.cut(Math.round(Math.exp(part * Math.log(this.opened.bytes))));
     this.cut(part === 1 ? 0 : Math.round(SLOWEST * Math.exp(part * Math.log(FASTEST / SLOWEST))));
   }
