@@ -147,7 +147,11 @@ fn a_file_replaces_the_one_before_and_one_that_cannot_be_shown_says_so() {
     let named = |is_video: bool| samples.iter().find(|sample| sample.cuts.is_empty() == is_video).expect("one");
     let (picture, video) = (named(false), named(true));
     let mut files = files([
-        ("files.html", "text/html", b"<!doctype html><meta charset=\"utf-8\"><script type=\"module\" src=\"files.js\"></script>"),
+        (
+            "files.html",
+            "text/html",
+            b"<!doctype html><meta charset=\"utf-8\"><script type=\"module\" src=\"files.js\"></script>",
+        ),
         ("files.js", "text/javascript", include_bytes!("web/files.js")),
     ]);
     for Sample { name, bytes, .. } in [picture, video] {
