@@ -114,7 +114,10 @@ fn shows_every_picture_as_the_native_decoder_makes_it(engine: Engine) {
         ("check.html", "text/html", include_bytes!("web/check.html")),
         ("check.js", "text/javascript", include_bytes!("web/check.js")),
     ]);
-    let list = samples.iter().map(|sample| format!("{{\"name\":{:?},\"cuts\":{:?}}}", sample.name, sample.cuts));
+    let list = samples.iter().map(|sample| {
+        let frames = if sample.cuts.is_empty() { expected(sample).len() } else { 0 };
+        format!("{{\"name\":{:?},\"cuts\":{:?},\"frames\":{frames}}}", sample.name, sample.cuts)
+    });
     let list = format!("[{}]", list.collect::<Vec<_>>().join(","));
     files.insert("files.json".to_owned(), ("application/json", list.into_bytes()));
     files
@@ -136,6 +139,46 @@ fn shows_every_picture_as_the_native_decoder_makes_it(engine: Engine) {
         renderers.iter().flat_map(|renderer| of(sample, renderer)).map(|line| format!("{} {line}", sample.name))
     });
     assert_eq!(shown, all.collect::<Vec<_>>());
+}
+
+#[test]
+fn a_file_replaces_the_one_before_and_one_that_cannot_be_shown_says_so() {
+    let samples = samples();
+    let named = |is_video: bool| samples.iter().find(|sample| sample.cuts.is_empty() == is_video).expect("one");
+    let (picture, video) = (named(false), named(true));
+    let mut files = files([
+        (
+            "files.html",
+            "text/html",
+            b"<!doctype html><meta charset=\"utf-8\"><script type=\"module\" src=\"files.js\"></script>",
+        ),
+        ("files.js", "text/javascript", include_bytes!("web/files.js")),
+    ]);
+    for Sample { name, bytes, .. } in [picture, video] {
+        files.insert(name.clone(), ("application/octet-stream", bytes.clone()));
+    }
+    let (address, posted) = browser::serve(files);
+    let link = format!("http://{address}/files.html#picture={}&video={}", picture.name, video.name);
+    let Some(_browser) = Browser::open(Engine::UsualChromium, &link) else {
+        return skip("files in Chromium, which is not installed");
+    };
+    let whole = picture.bytes.len();
+    assert_eq!(
+        browser::lines(&posted, PATIENCE),
+        [
+            format!("a cut before the file: opened a picture, cut {whole} true, cut 40 true"),
+            "below: cut 0 false".to_owned(),
+            format!("above: cut {whole} true"),
+            "between: cut 40 true".to_owned(),
+            "no number: TypeError: cut needs a number".to_owned(),
+            format!("a video and a picture: opened a picture, cut {whole} true"),
+            "a video again and again: 1 true".to_owned(),
+            format!("a picture after it: opened a picture, cut {whole} true"),
+            "no file: failed: corrupt stream: it does not begin with \"nst\", so it is no nestcast stream".to_owned(),
+            "nothing there: failed: nothing.nst cannot be loaded: 404".to_owned(),
+            format!("a picture by its name: opened a picture, cut {whole} true"),
+        ]
+    );
 }
 
 #[test]
@@ -210,6 +253,16 @@ async fn until_watched(running: &Running) {
 /// The sender vanishes without a word, as if it had been killed: the test drops its runtime.
 #[test]
 fn an_open_page_goes_on_after_its_sender_began_anew_with_another_certificate() {
+    goes_on_after_its_sender_began_anew(false);
+}
+
+/// The sender says that the broadcast has ended, as after a SIGTERM.
+#[test]
+fn an_open_page_goes_on_after_its_sender_ended_and_began_anew() {
+    goes_on_after_its_sender_began_anew(true);
+}
+
+fn goes_on_after_its_sender_began_anew(ends: bool) {
     let [before, after] = [(); 2].map(|()| Runtime::new().expect("a runtime"));
     let free = ([127, 0, 0, 1], 0).into();
     let (first, link, page, _) = before.block_on(sender_with_page([free, free]));
@@ -218,6 +271,9 @@ fn an_open_page_goes_on_after_its_sender_began_anew_with_another_certificate() {
     };
     before.block_on(until_watched(&first));
     let sender = first.address;
+    if ends {
+        before.block_on(first.stop());
+    }
     before.shutdown_timeout(Duration::from_secs(1));
     let (second, new_link, _, serving) = after.block_on(sender_with_page([sender, page]));
     assert_ne!(link, new_link, "the certificate of the open page is useless now");

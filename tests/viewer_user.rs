@@ -64,6 +64,7 @@ async fn a_user_finds_every_control_and_each_key_does_what_the_documents_say() {
              Save a snapshot, Picture in picture, Full screen",
             "360 px: true true outside: ; covered: ",
             "320 px: true true outside: ; covered: ",
+            "240 px: Pause, Sound on, Full screen; less than half: true",
             "space: true paused",
             "a held key: false paused",
             "space again: playing",
@@ -83,6 +84,41 @@ async fn a_user_finds_every_control_and_each_key_does_what_the_documents_say() {
             "more than the cap before: true",
             "within the cap: 300000 true",
             "the menu follows: 1 Mbit/s true",
+        ]
+    );
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_in_chromium_changes_and_moves_the_element_and_the_viewer_follows() {
+    a_page_changes_and_moves_the_element_and_the_viewer_follows(Engine::Chromium).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_in_firefox_changes_and_moves_the_element_and_the_viewer_follows() {
+    a_page_changes_and_moves_the_element_and_the_viewer_follows(Engine::Firefox).await;
+}
+
+async fn a_page_changes_and_moves_the_element_and_the_viewer_follows(engine: Engine) {
+    let (running, certificate) = start(plan().listen());
+    let link = link(running.address, &certificate);
+    let ran = || run(engine, include_str!("web/pages.js"), &link);
+    let Some(lines) = tokio::task::block_in_place(ran) else { return };
+    assert_eq!(
+        lines,
+        [
+            "without src: idle, –, Error: there is no picture yet",
+            "a wrong fingerprint: ended, link, the fingerprint is not 64 hexadecimal digits",
+            "the right one: connecting [], playing []",
+            "a cap of a page: 500 kbit/s, then Auto of 5",
+            "label: The stage; muted: false, true",
+            "a late frame: ended",
+            "again: connecting [], playing []",
+            "a paused viewer that was moved: paused, true",
+            "on: playing",
+            "without src again: idle, false",
+            "back: playing; removed: idle",
+            "errors: ",
         ]
     );
     running.stop().await;
@@ -112,8 +148,8 @@ async fn a_page_with_the_fingerprint_of_an_old_certificate_waits_and_says_why() 
     let Some(lines) = tokio::task::block_in_place(ran) else { return };
     assert_eq!(
         lines,
-        ["waiting unreachable: The sender does not answer, or shows another certificate than the link names (links \
-             are valid for 14 days at most). Trying again …"]
+        ["waiting unreachable: The sender does not answer, shows another certificate than the link names (links are \
+             valid for 14 days at most), or does not admit pages of this site. Trying again …"]
     );
     running.stop().await;
 }

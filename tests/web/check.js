@@ -11,7 +11,7 @@ const next = (element, name) => new Promise((resolve, reject) => {
   element.addEventListener('failed', ({ detail }) => reject(new Error(detail.why)), { once: true });
 });
 
-async function show({ name, cuts }, renderer) {
+async function show({ name, cuts, frames: count }, renderer) {
   const element = document.createElement('nestcast-file');
   if (renderer) element.setAttribute('renderer', renderer);
   element.setAttribute('checks', '');
@@ -33,8 +33,8 @@ async function show({ name, cuts }, renderer) {
     await add(`cut ${cut}`, await shown);
   }
   if (!cuts.length) {
-    while (frames.at(-1)?.isPicture !== false) await next(element, 'cut');
-    for (const detail of frames) if (detail.isPicture) await add(`frame ${detail.frame}`, detail);
+    while (frames.length < count) await next(element, 'cut');
+    for (const detail of frames) await add(`frame ${detail.frame}`, detail);
   }
   element.remove();
   return lines;

@@ -54,6 +54,10 @@ async function checkControls() {
     lines.push(`${width} px: ${shown.length > 7} ${isInside(player.bar, player)} outside: ${outside}; covered: ${covered}`);
   }
   player.removeAttribute('rewind');
+  player.style.width = '240px';
+  const shown = controls.filter((control) => control.getBoundingClientRect().width > 0).map(nameOf);
+  lines.push(`240 px: ${shown.join(', ')}; less than half: ${2 * player.bar.offsetHeight < player.offsetHeight}`);
+  player.style.width = '';
 }
 
 async function pressKeys() {

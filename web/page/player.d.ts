@@ -1,4 +1,4 @@
-/** What a viewer of a broadcast is doing. */
+/** What a viewer of a broadcast is doing. It is `idle` while it is not in a page or has no `src`. */
 export type State = 'idle' | 'connecting' | 'playing' | 'waiting' | 'paused' | 'ended' | 'failed';
 
 /** Sent as `state` whenever the state changes. */
@@ -63,7 +63,7 @@ export interface Statistics {
   corrupt: number;
   /** Pictures that were ready only after the moment at which they were to be shown. */
   late: number;
-  /** Milliseconds that a picture waited for its moment, on average. */
+  /** Milliseconds that a picture waited for its moment, on average over the pictures of the last second. */
   delay: number;
   /**
    * Milliseconds that the unevenness of 95 % of the pictures does not exceed: the difference between the interval in
@@ -95,7 +95,8 @@ export interface Statistics {
  * - `latency`: `smooth` delays pictures by as little as keeps them even, `min` not at all, a number by so many milliseconds
  * - `rewind`: shows the controls to go back, for a sender with `--rewind` or of a stored video
  * - `expires`: seconds since 1970; after this time the link is invalid
- * - `from-link`: reads all of these from the fragment of the page's address
+ * - `from-link`: reads all of these from the fragment of the page's address. If the sender serves the page, the viewer
+ *   plays again once the sender begins anew
  * - `muted`: without it, sound begins at once where the browser allows it; else it begins with the button or the key `m`
  * - `renderer`: `2d` for a 2D canvas, `webgl` for WebGL2; without it WebGL2 if a graphics card draws it
  * - `label`: what a screen reader calls the picture
@@ -121,7 +122,7 @@ export class NestcastPlayer extends HTMLElement {
   readonly position: number | null;
   /** Seconds by which the pictures are later than those of all others; null where `position` is a number. */
   readonly lag: number | null;
-  /** Returns a PNG of the picture. */
+  /** Returns a PNG of the picture. Fails before the first one. */
   snapshot(): Promise<Blob>;
   addEventListener<K extends keyof PlayerEvents>(
     type: K, listener: (this: NestcastPlayer, event: PlayerEvents[K]) => unknown, options?: boolean | AddEventListenerOptions): void;
@@ -162,11 +163,15 @@ export interface CutDetail {
 /**
  * Shows a picture's stream or a stored video, cut where the reader wants. Attributes: `src`, `label`, `renderer` and
  * `checks`.
- * You can also drop a file on it. Sends `failed` with `{ why }` for a file that it cannot show.
+ * You can also drop a file on it. Sends `failed` with `{ why }` for a file that it cannot load or show.
  */
 export class NestcastFile extends HTMLElement {
+  /** Opens a file instead of the one before; `opened` or `failed` follows, unless another one is opened meanwhile. */
   open(file: Blob): Promise<void>;
-  /** Cuts a picture after this many bytes, or plays a video at this many bits per second, 0 for all of it. */
+  /**
+   * Cuts a picture after this many bytes, or plays a video at this many bits per second, 0 for all of it. Numbers beyond
+   * the ends count as the ends. Before a file is open, the cut waits for it.
+   */
   cut(value: number): void;
   snapshot(): Promise<Blob>;
   addEventListener<K extends keyof FileEvents>(

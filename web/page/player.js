@@ -10,6 +10,9 @@ canvas { display: block; width: 100%; height: 100%; object-fit: contain; }
   background: linear-gradient(transparent, #000c); transition: opacity .2s; }
 :host(:not(:hover, :focus-within, .paused)) .bar { opacity: 0; }
 @media (hover: none) { :host .bar { opacity: 1 !important; } }
+/* Narrow viewers leave out what keys do too: the picture would hardly be seen. */
+.bar { container-type: inline-size; }
+@container (width < 260px) { .lesser { display: none; } }
 .space { flex: 1; }
 button { display: inline-grid; place-items: center; }
 button, select { min-width: 36px; min-height: 36px; padding: 4px 8px; border: 0; border-radius: 6px; background: #fff2;
@@ -34,20 +37,27 @@ output { font-variant-numeric: tabular-nums; padding: 0 6px; }
 :host(.below) .bar { position: static; background: #222; }
 @media (prefers-reduced-motion: reduce) { .bar { transition: none; } }`;
 
-const CAPS = [[0, 'Auto'], [300_000, '300 kbit/s'], [1_000_000, '1 Mbit/s'], [2_500_000, '2.5 Mbit/s'], [5_000_000, '5 Mbit/s']];
+const CAPS = [0, 300_000, 1_000_000, 2_500_000, 5_000_000];
 const LINK_DAYS = 14;
 // Where a viewer begins: with all others, some time after the beginning of a stored video, or some time before now.
 const [WITH_ALL, AFTER_BEGINNING, BEFORE_NOW] = [0, 1, 2];
 // Times that the viewer asks for, at most: some decades.
 const LONGEST_SECONDS = 1e9;
+// Attributes that a link to a page states.
+const OF_LINK = ['src', 'fingerprint', 'token', 'max-bitrate', 'latency', 'rewind', 'expires'];
 // Seconds of a step back or forward; milliseconds for which a message about it stays.
 const [STEP_S, NOTICE_MS] = [10, 4000];
+// Milliseconds between two looks for a sender that begins anew, the least and the most. Pauses are longer by up to half, so that
+// viewers that waited together do not connect together.
+const [FIRST_LOOK_MS, LONGEST_LOOK_MS, LOOK_JITTER] = [1000, 60_000, 0.5];
 const SAMPLE_RATE = 48_000;
 // Seconds: the latency of a device that is made up for, and how far packets are from their moment and still played in a row.
 const [MAX_OUTPUT_LATENCY_S, MAX_SOUND_STEP_S] = [0.05, 0.03];
 const MAX_DRIFT = 0.003;
 // The ends of the slider for videos, in bits per second.
 const [SLOWEST, FASTEST] = [20_000, 10_000_000];
+// The most bits per second at which a page can have a video played.
+const HIGHEST_BITRATE = 1e8;
 
 // What went wrong, in words. Codes that are not here have words of their own.
 const WORDS = {
@@ -56,7 +66,8 @@ const WORDS = {
   expired: 'This link has expired. Ask the sender for a new one.',
   link: 'This link is broken. Ask the sender for a new one.',
   lost: 'The connection broke. Connecting again …',
-  unreachable: `The sender does not answer, or shows another certificate than the link names (links are valid for ${LINK_DAYS} days at most). Trying again …`,
+  unreachable: `The sender does not answer, shows another certificate than the link names (links are valid for ${LINK_DAYS} days at most), `
+    + 'or does not admit pages of this site. Trying again …',
   relay: 'The relay does not answer, refuses the path or the token in the address, or shows another certificate than the link names. Trying again …',
   // `web/tests/relay.rs` compares these versions with the module's.
   version: 'The relay speaks another version of Media over QUIC. This viewer speaks moq-lite-06 and moq-lite-05.',
@@ -130,6 +141,9 @@ function minutes(seconds) {
   return `${Math.floor(whole / 60)}:${`${whole % 60}`.padStart(2, '0')}`;
 }
 
+// Returns the name of a cap, in bits per second.
+const nameOfCap = (cap) => (cap === 0 ? 'Auto' : cap < 1e6 ? `${cap / 1e3} kbit/s` : `${cap / 1e6} Mbit/s`);
+
 // Makes a button with an icon, or with a word if no icon has that name.
 const button = (label, name, title, onclick) =>
   element('button', { type: 'button', 'aria-label': label, title, onclick }, name in ICONS ? icon(name) : name);
@@ -170,11 +184,8 @@ class Picture extends HTMLElement {
 
   // Makes a new canvas, and a worker that draws on it. The worker starts while the module is still loaded.
   async startScreen(options, transfer = []) {
-    const canvas = element('canvas', { role: 'img', 'aria-label': this.getAttribute('label') ?? 'Picture' });
-    this.canvas?.remove();
-    this.canvas = canvas;
-    this.shadowRoot.prepend(canvas);
-    const offscreen = canvas.transferControlToOffscreen();
+    this.hasPicture = false;
+    const offscreen = this.renewCanvas().transferControlToOffscreen();
     this.screen?.terminate();
     const screen = worker((data) => this.handle(data), (why) => this.handle({ state: 'failed', code: 'failed', why }));
     this.screen = screen;
@@ -186,13 +197,28 @@ class Picture extends HTMLElement {
     return module;
   }
 
-  // Ends the workers; the next start makes new ones.
-  stop() {
-    this.screen?.terminate();
-    [this.screen, this.starting] = [null, null];
+  showLabel() {
+    this.canvas?.setAttribute('aria-label', this.getAttribute('label') ?? 'Picture');
   }
 
-  handle({ size, snapshot }) {
+  renewCanvas() {
+    this.canvas?.remove();
+    this.canvas = element('canvas', { role: 'img' });
+    this.showLabel();
+    this.shadowRoot.prepend(this.canvas);
+    return this.canvas;
+  }
+
+  // Ends the workers; the next start makes new ones. The last picture stays.
+  stop() {
+    if (this.screen && this.hasPicture) this.keepPicture();
+    this.screen?.terminate();
+    [this.screen, this.starting] = [null, null];
+    for (const resolve of this.snapshots.splice(0)) resolve(this.kept());
+  }
+
+  handle({ size, frame, cut, snapshot }) {
+    if (frame || cut?.isPicture) this.hasPicture = true;
     if (size) {
       this.style.setProperty('--ratio', `${size.width} / ${size.height}`);
       this.size = size;
@@ -209,13 +235,27 @@ class Picture extends HTMLElement {
   }
 
   // Returns a PNG of the canvas.
-  snapshot() {
-    if (!this.screen) return Promise.reject(new Error('there is no picture yet'));
+  async snapshot() {
+    if (!this.hasPicture) throw new Error('there is no picture yet');
+    if (!this.screen) return this.kept();
     this.screen.postMessage({ snapshot: true });
     return new Promise((resolve) => this.snapshots.push(resolve));
   }
 
+  // Copies the picture to a canvas of the page: in Firefox, that of a worker is empty once the worker has ended.
+  keepPicture() {
+    const last = this.canvas;
+    const { width, height } = last;
+    Object.assign(this.renewCanvas(), { width, height }).getContext('2d').drawImage(last, 0, 0);
+  }
+
+  // Returns a PNG of the picture that a worker left.
+  kept() {
+    return new Promise((resolve) => this.canvas.toBlob(resolve));
+  }
+
   async saveSnapshot() {
+    if (!this.hasPicture) return;
     const href = URL.createObjectURL(await this.snapshot());
     element('a', { href, download: `nestcast-${new Date().toISOString().replaceAll(':', '-')}.png` }).click();
     setTimeout(() => URL.revokeObjectURL(href), 10_000);
@@ -232,7 +272,7 @@ class NestcastPlayer extends Picture {
     if (!event.repeat) super.handleKey(event);
   }
 
-  static observedAttributes = ['src', 'fingerprint', 'token', 'max-bitrate', 'latency', 'rewind'];
+  static observedAttributes = ['src', 'fingerprint', 'token', 'max-bitrate', 'latency', 'rewind', 'muted', 'label'];
 
   constructor() {
     super();
@@ -243,25 +283,28 @@ class NestcastPlayer extends Picture {
       i: () => this.toggleStatistics(), m: () => this.toggleSound(), s: () => this.saveSnapshot(), p: () => this.togglePictureInPicture(),
     };
     this.figures = {};
-    this.toggleButton = button('Pause', 'pause', 'Play or pause (space)', () => this.toggle());
+    this.toggleButton = button('Play', 'play', 'Play or pause (space)', () => this.toggle());
     this.isMuted = true;
     this.soundButton = button('Sound on', 'muted', 'Sound on or off (m)', () => this.toggleSound());
     this.soundButton.hidden = true;
-    this.place = element('span', { className: 'live' }, 'Live');
+    this.place = element('span', { className: 'live' });
     this.backButton = button('10 seconds back', 'back', '10 s back (left arrow or j)', step(-STEP_S));
     this.forwardButton = button('10 seconds forward', 'forward', '10 s forward (right arrow or l)', step(STEP_S));
     this.liveButton = button('To live', 'Live', 'To live (end)', () => this.live());
     this.showPlace();
     this.caps = element('select', { 'aria-label': 'Highest bit rate', title: 'Highest bit rate' },
-      ...CAPS.map(([value, text]) => element('option', { value }, text)));
+      ...CAPS.map((cap) => element('option', { value: cap }, nameOfCap(cap))));
     this.caps.onchange = () => this.setAttribute('max-bitrate', this.caps.value);
     this.statistics = element('dl', { className: 'statistics', hidden: true, 'aria-label': 'Statistics' });
     const hasPictureInPicture = document.pictureInPictureEnabled && HTMLCanvasElement.prototype.captureStream;
-    this.bar.append(this.toggleButton, this.backButton, this.forwardButton, this.soundButton, this.place, this.liveButton, element('span', { className: 'space' }), this.caps,
+    const lesser = [this.caps,
       button('Statistics', 'statistics', 'Statistics (i)', () => this.toggleStatistics()),
       button('Save a snapshot', 'snapshot', 'Snapshot (s)', () => this.saveSnapshot()),
       ...(hasPictureInPicture
-        ? [button('Picture in picture', 'inset', 'Picture in picture (p)', () => this.togglePictureInPicture())] : []),
+        ? [button('Picture in picture', 'inset', 'Picture in picture (p)', () => this.togglePictureInPicture())] : [])];
+    for (const control of lesser) control.classList.add('lesser');
+    this.bar.append(this.toggleButton, this.backButton, this.forwardButton, this.soundButton, this.place, this.liveButton,
+      element('span', { className: 'space' }), ...lesser,
       button('Full screen', 'full', 'Full screen (f)', () => this.toggleFullscreen()));
     this.shadowRoot.append(this.statistics);
   }
@@ -283,7 +326,15 @@ class NestcastPlayer extends Picture {
     this.audio?.close();
     this.audio = null;
     removeEventListener('hashchange', this.onLink);
+    this.end();
+  }
+
+  // Leaves the sender for good: the element is removed, or has no `src` any more. One that is paused stays so.
+  end() {
+    clearTimeout(this.changing);
     this.stop();
+    this.say('');
+    if (!this.isPaused) this.setState('idle');
   }
 
   stop() {
@@ -293,25 +344,39 @@ class NestcastPlayer extends Picture {
   }
 
   attributeChangedCallback(name, before, now) {
-    this.caps.value = this.getAttribute('max-bitrate') ?? 0;
+    if (name === 'label') return this.showLabel();
+    if (name === 'muted') return this.isConnected && this.setMuted(now !== null || !navigator.userActivation?.hasBeenActive);
+    if (name === 'max-bitrate') this.showCap();
     if (name === 'src' && before !== now) this.begins = null;
     this.showPlace();
     if (name === 'rewind' || before === now || !this.isConnected || this.isTakingLink || this.isPaused) return;
     // Several attributes may change at once.
     clearTimeout(this.changing);
-    this.changing = setTimeout(() => this.hasAttribute('src') && this.play());
+    this.changing = setTimeout(() => (this.hasAttribute('src') ? this.play() : this.end()));
+  }
+
+  // Shows the cap in the menu, which has other caps of pages only while they are set.
+  showCap() {
+    const cap = this.maxBitrate();
+    this.otherCap?.remove();
+    if (!CAPS.includes(cap)) this.caps.append((this.otherCap = element('option', { value: cap }, nameOfCap(cap))));
+    this.caps.value = cap;
+  }
+
+  maxBitrate() {
+    return Math.max(0, Number(this.getAttribute('max-bitrate')) || 0);
   }
 
   // Reads the attributes from the page's address: #src=https://HOST:PORT/NAME&fingerprint=HEX&token=TEXT&max-bitrate=BITS.
   takeLink() {
     const link = new URLSearchParams(location.hash.slice(1));
     this.isTakingLink = true;
-    for (const name of [...NestcastPlayer.observedAttributes, 'expires'])
+    for (const name of OF_LINK)
       link.has(name) ? this.setAttribute(name, link.get(name)) : this.removeAttribute(name);
     if (link.has('fingerprint') && !link.has('src')) this.setAttribute('src', `${location.origin.replace(/^http:/, 'https:')}/`);
     this.isTakingLink = false;
     this.hidden = !this.hasAttribute('src');
-    if (this.hidden) this.stop();
+    if (this.hidden) this.end();
     else if (this.network) this.play();
   }
 
@@ -380,17 +445,21 @@ class NestcastPlayer extends Picture {
     }
     this.pausedAt = this.connection = null;
     this.isPaused = false;
+    // Attributes that changed before are all read now.
+    clearTimeout(this.changing);
     this.showToggle();
     const [src, fingerprint] = [this.getAttribute('src'), this.getAttribute('fingerprint')];
     const hash = fingerprint ? bytesOf(fingerprint) : null;
     const problem = !isSecureContext ? 'insecure' : !('WebTransport' in window) ? 'unsupported'
       : this.hasExpired() ? 'expired' : !src || (fingerprint && !hash) ? 'link' : null;
-    if (problem) return this.handle({ state: 'ended', code: problem });
+    const why = problem === 'link' ? (src ? 'the fingerprint is not 64 hexadecimal digits' : 'there is no src') : undefined;
+    if (problem) return this.handle({ state: 'ended', code: problem, why });
+    this.say('');
     this.setState('connecting');
     this.starting ??= this.start().catch((error) => this.handle({ state: 'failed', code: 'failed', why: error.message }));
     this.screen?.postMessage({ latency: this.getAttribute('latency') ?? 'smooth' });
     const token = new TextEncoder().encode(this.getAttribute('token') ?? '');
-    const maxBitrate = Math.max(0, Number(this.getAttribute('max-bitrate')) || 0);
+    const maxBitrate = this.maxBitrate();
     this.network?.postMessage({ sound: !this.isMuted });
     const start = this.begins ? [this.begins.kind, this.begins.time * 1e3] : [WITH_ALL, 0];
     this.asked = (this.asked ?? 0) + 1;
@@ -425,7 +494,11 @@ class NestcastPlayer extends Picture {
   }
 
   toggle() {
-    return this.isPaused || ['ended', 'failed'].includes(this.state) ? this.play() : this.pause();
+    return this.isStopped() ? this.play() : this.pause();
+  }
+
+  isStopped() {
+    return this.isPaused || ['idle', 'ended', 'failed'].includes(this.state);
   }
 
   handle(data) {
@@ -438,10 +511,10 @@ class NestcastPlayer extends Picture {
     if (sound) this.soundButton.hidden = !('AudioDecoder' in window);
     if (heard) this.hear(heard);
     if (frame && !this.isPaused) {
-      // At first, pictures are those of the connection before.
+      // Pictures may be those of the connection before, or of one that has ended.
       if (!frame.concealed && of === this.connection && this.state !== 'playing') {
-        this.setState('playing');
         this.say(this.notice ?? '');
+        this.setState('playing');
         if (this.notice) setTimeout(() => this.state === 'playing' && this.say(''), NOTICE_MS);
         this.notice = null;
       }
@@ -463,19 +536,41 @@ class NestcastPlayer extends Picture {
     if (isExpired) [state, code] = ['ended', 'expired'];
     if (state === 'failed') this.stop();
     if (state === 'ended') this.rest();
+    this.connection = null;
+    const isNextAwaited = code === 0 && this.isOfSender();
     // A new attempt keeps the message that says why the last one failed.
-    if (state !== 'connecting') this.say(WORDS[code] ?? `The viewer stopped: ${why}.`);
+    if (state !== 'connecting') this.say(WORDS[isNextAwaited ? 'over' : code] ?? `The viewer stopped: ${why}.`);
     this.setState(state, { code, why });
     if (code === 'unreachable' || code === 'expired') this.renew();
+    if (isNextAwaited) this.awaitNext(FIRST_LOOK_MS);
   }
 
-  // Plays with the sender's present certificate, if the sender served this page and the link has an older one.
-  async renew() {
+  // Returns whether the sender may have served this page, and so says there which certificate it shows.
+  isOfSender() {
     const own = new URL(this.getAttribute('src') ?? '', location);
-    if (!this.hasAttribute('from-link') || own.hostname !== location.hostname) return;
+    return this.hasAttribute('from-link') && this.hasAttribute('fingerprint') && own.hostname === location.hostname;
+  }
+
+  // Looks less and less often whether the sender of a broadcast that has ended began anew.
+  awaitNext(pause) {
+    clearTimeout(this.looking);
+    this.looking = setTimeout(async () => {
+      const status = this.state === 'ended' && (await this.renew());
+      if (this.state !== 'ended') return;
+      // The page came from another server, which does not know.
+      if (status === 404) this.say(WORDS[0]);
+      else this.awaitNext(Math.min(2 * pause, LONGEST_LOOK_MS));
+    }, pause * (1 + LOOK_JITTER * Math.random()));
+  }
+
+  // Plays with the sender's present certificate, if the sender served this page and the link has an older one. Returns the status of
+  // the server's answer, if there is one.
+  async renew() {
+    if (!this.isOfSender()) return;
+    const own = new URL(this.getAttribute('src'), location);
     const answer = await fetch(new URL('certificate.json', location), { cache: 'no-store' }).catch(() => null);
     const { port, fingerprint, expires } = (answer?.ok && (await answer.json().catch(() => null))) || {};
-    if (!fingerprint || `${port}` !== (own.port || '443') || fingerprint === this.getAttribute('fingerprint')) return;
+    if (!fingerprint || `${port}` !== (own.port || '443') || fingerprint === this.getAttribute('fingerprint')) return answer?.status;
     this.isTakingLink = true;
     this.setAttribute('fingerprint', fingerprint);
     this.setAttribute('expires', expires);
@@ -498,13 +593,13 @@ class NestcastPlayer extends Picture {
     const { position, lag } = this;
     const playing = position !== null ? minutes(position) : lag > 0 ? `−${minutes(lag)}` : 'Live';
     this.place.textContent =
-      { idle: 'Live', playing, connecting: 'Connecting …', waiting: 'Connecting …', paused: 'Paused' }[this.state] ?? 'Ended';
+      { idle: '–', playing, connecting: 'Connecting …', waiting: 'Connecting …', paused: 'Paused' }[this.state] ?? 'Ended';
     this.backButton.hidden = !this.hasAttribute('rewind');
     for (const way of [this.forwardButton, this.liveButton]) way.hidden = !this.hasAttribute('rewind') || !this.begins;
   }
 
   showToggle() {
-    const isPlay = this.isPaused || ['ended', 'failed'].includes(this.state);
+    const isPlay = this.isStopped();
     this.toggleButton.replaceChildren(icon(isPlay ? 'play' : 'pause'));
     this.toggleButton.setAttribute('aria-label', isPlay ? 'Play' : 'Pause');
   }
@@ -589,7 +684,7 @@ class NestcastPlayer extends Picture {
 }
 
 class NestcastFile extends Picture {
-  static observedAttributes = ['src'];
+  static observedAttributes = ['src', 'label'];
 
   constructor() {
     super();
@@ -628,43 +723,70 @@ class NestcastFile extends Picture {
     this.isReady = false;
   }
 
-  attributeChangedCallback(_name, before, now) {
+  attributeChangedCallback(name, before, now) {
+    if (name === 'label') return this.showLabel();
     if (this.isReady && this.isConnected && before !== now && now) this.load();
   }
 
   async load() {
-    const response = await fetch(this.getAttribute('src')).catch(() => null);
-    if (!response?.ok) return this.say(`${this.getAttribute('src')} cannot be loaded.`);
-    return this.open(await response.blob());
+    const file = (this.file = (this.file ?? 0) + 1);
+    const src = this.getAttribute('src');
+    const response = await fetch(src).catch(() => null);
+    if (file !== this.file) return;
+    if (response?.ok) return this.open(await response.blob());
+    this.refuse(`${src} cannot be loaded.`, `${src} cannot be loaded${response ? `: ${response.status}` : ''}`);
   }
 
-  // Opens a File or Blob, and shows all of it.
+  // Says why there is no file.
+  refuse(text, why) {
+    this.say(text);
+    this.emit('failed', { why });
+  }
+
+  // Opens a File or Blob, and shows all of it, unless another one is opened meanwhile.
   async open(blob) {
+    const file = (this.file = (this.file ?? 0) + 1);
+    this.close();
     this.say('');
     const bytes = await blob.arrayBuffer();
-    this.starting ??= this.startScreen({});
+    this.starting ??= this.startScreen({}).catch(({ message }) => this.handle({ state: 'failed', why: message }));
     await this.starting;
-    this.screen.postMessage({ open: bytes }, [bytes]);
+    if (file === this.file) this.screen?.postMessage({ open: bytes, file }, [bytes]);
+  }
+
+  close() {
+    // A cut that was asked for before any file is one of the next.
+    if (this.opened) this.wanted = undefined;
+    [this.opened, this.isBusy, this.slider.disabled] = [undefined, false, true];
+  }
+
+  stop() {
+    super.stop();
+    this.close();
   }
 
   handle(data) {
     super.handle(data);
-    const { opened, cut, state, why } = data;
+    const { opened, cut, state, why, file } = data;
+    // A file that was replaced before it was open.
+    if (file !== undefined && file !== this.file) return;
     if (state === 'failed') {
       // A refused file leaves the worker usable; a broken worker must be replaced.
-      if (!this.opened) this.stop();
-      this.isBusy = false;
-      this.say(`This file cannot be shown: ${why}.`);
-      this.emit('failed', { why });
+      if (file === undefined) this.stop();
+      this.facts.value = 'No file';
+      this.refuse(`This file cannot be shown: ${why}.`, why);
     }
     if (opened) {
       this.opened = opened;
       Object.assign(this.slider, { disabled: false, value: 1000 });
       this.slider.setAttribute('aria-label', opened.isVideo ? 'Bit rate' : 'Where to cut');
       this.emit('opened', opened);
-      this.cut(opened.isVideo ? 0 : opened.bytes);
+      // The worker shows a whole picture at once.
+      this.value = opened.isVideo ? 0 : opened.bytes;
+      if (opened.isVideo) this.cut(this.wanted ?? 0);
     }
-    if (cut) this.showCut(cut);
+    // A cut of the file before may be on its way.
+    if (cut && this.opened) this.showCut(cut);
   }
 
   showCut(cut) {
@@ -687,12 +809,15 @@ class NestcastFile extends Picture {
 
   // Cuts a picture after `value` bytes, or plays a video at that bit rate, 0 for all of it.
   cut(value) {
-    // While one cut is decoded, only the newest other one waits.
-    this.wanted = this.isBusy && !this.opened.isVideo ? value : undefined;
+    const number = Number(value);
+    if (Number.isNaN(number)) throw new TypeError('cut needs a number');
+    // While a file is opened or one cut is decoded, only the newest other one waits.
+    this.wanted = !this.opened || (this.isBusy && !this.opened.isVideo) ? number : undefined;
     if (this.wanted !== undefined) return;
     this.isBusy = true;
-    this.value = value;
-    this.screen.postMessage(this.opened.isVideo ? { play: value } : { cut: value });
+    const { isVideo, bytes } = this.opened;
+    this.value = Math.round(Math.min(Math.max(number, 0), isVideo ? HIGHEST_BITRATE : bytes));
+    this.screen.postMessage(isVideo ? { play: this.value } : { cut: this.value });
   }
 
   // The slider is logarithmic, because the first bytes improve the picture the most.
@@ -711,7 +836,7 @@ class NestcastFile extends Picture {
   step(by) {
     if (!this.opened) return;
     const step = this.opened.isVideo ? by * 10_000 : by;
-    this.cut(Math.min(Math.max((this.wanted ?? this.value) + step, 0), this.opened.isVideo ? 1e8 : this.opened.bytes));
+    this.cut((this.wanted ?? this.value) + step);
   }
 }
 

@@ -353,8 +353,8 @@ class Screen {
     setInterval(() => this.report(), STATS_MS);
   }
 
-  fail(why) {
-    postMessage({ state: 'failed', code: 'failed', why });
+  fail(why, file) {
+    postMessage({ state: 'failed', code: 'failed', why, file });
   }
 
   // Counts from the next connection on. The module ignores what it does not know.
@@ -543,19 +543,23 @@ class Screen {
 
   report() {
     this.x.screen_stats();
-    const [shown, undecoded, concealed, repeated, corrupt, late, delay, unevenness, soundPackets, soundLost] = this.wasm.numbers();
+    const [shown, undecoded, concealed, repeated, corrupt, late, mean, unevenness, soundPackets, soundLost] = this.wasm.numbers();
     const screenMemory = this.wasm.size();
+    // The module's mean is that of all pictures; a reader looks for that of the last second.
+    const [before, sum] = [this.reported ?? { shown: 0, sum: 0, delay: 0 }, mean * shown];
+    const delay = shown > before.shown ? Math.max(0, sum - before.sum) / (shown - before.shown) : before.delay;
+    this.reported = { shown, sum, delay };
     postMessage({ screen: { shown, undecoded, concealed, repeated, corrupt, late, delay, unevenness, soundPackets, soundLost, screenMemory } });
   }
 
-  async handle({ module, open, cut, play, rest, snapshot, latency }) {
+  async handle({ module, open, file, cut, play, rest, snapshot, latency }) {
     if (module) this.begin(module);
     await this.loaded;
     if (latency !== undefined) this.setLatency(latency);
     // Opens one file after another, because the first may wait for its tables.
-    if (open) this.opening = this.opening.then(() => this.open(new Uint8Array(open))).catch((error) => this.fail(error.message));
+    if (open) this.opening = this.opening.then(() => this.open(new Uint8Array(open), file)).catch(({ message }) => this.fail(message, file));
     if (cut !== undefined) this.cut(cut);
-    if (play !== undefined) this.play(play);
+    if (play !== undefined) this.play(play).catch(({ message }) => this.fail(message));
     if (rest) {
       // Mail of this connection may still be read.
       this.rested = this.connection;
@@ -567,21 +571,24 @@ class Screen {
     }
   }
 
-  async open(bytes) {
+  async open(bytes, file) {
     this.playing++;
     this.wasm.put(bytes);
     await this.withTables(() => this.x.file_open(), () => this.x.file_resume());
     const [frames, seconds] = this.wasm.numbers();
     this.interval = (1e3 * seconds) / frames;
-    postMessage({ opened: { bytes: bytes.length, isVideo: frames > 0, framesPerSecond: frames / seconds || 0 } });
+    const opened = { file, opened: { bytes: bytes.length, isVideo: frames > 0, framesPerSecond: frames / seconds || 0 } };
+    if (frames > 0) postMessage(opened);
+    // Whether the bytes are a picture shows when they are decoded.
+    else this.cut(bytes.length, opened);
   }
 
-  // Shows the picture of a file that `call` decodes.
-  show(call, facts) {
+  // Shows the picture of a file that `call` decodes, and returns whether there is one. Throws if the module refuses the file.
+  show(call, facts, more) {
     const began = performance.now();
     const result = call();
     const decoding = performance.now() - began;
-    if (result === FAILED) this.fail(this.wasm.text());
+    if (result === FAILED) throw new Error(this.wasm.text());
     const numbers = this.wasm.numbers();
     if (result === PICTURE) {
       this.upload(numbers);
@@ -589,19 +596,20 @@ class Screen {
     }
     const isPicture = result === PICTURE;
     const checked = this.checks && isPicture ? { pixels: this.painter.pixels(), renderer: this.painter.renderer } : {};
-    postMessage({ cut: { ...facts, isPicture, decoding, ...checked, ...(facts.bytes === undefined && { bytes: numbers[0] }) } });
+    // After a video's last frame there is nothing to say.
+    if (isPicture || 'bytes' in facts) postMessage({ ...more, cut: { bytes: numbers[0], ...facts, isPicture, decoding, ...checked } });
     return isPicture;
   }
 
-  cut(bytes) {
-    this.show(() => this.x.file_cut(bytes), { bytes });
+  cut(bytes, more) {
+    this.show(() => this.x.file_cut(bytes), { bytes }, more);
   }
 
   // Plays a video in a loop at a bit rate, until the next call.
   async play(bitrate) {
     const playing = ++this.playing;
     while (playing === this.playing) {
-      if (this.x.file_play(bitrate) === FAILED) return this.fail(this.wasm.text());
+      if (this.x.file_play(bitrate) === FAILED) throw new Error(this.wasm.text());
       const began = performance.now();
       for (let frame = 0; playing === this.playing && this.show(() => this.x.file_frame(), { frame, bitrate }); frame++)
         await sleep(Math.max(0, began + (frame + 1) * this.interval - performance.now()));
