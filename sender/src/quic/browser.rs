@@ -175,7 +175,8 @@ impl Connection for BrowserConnection {
         end.close(&self.quic)
     }
 
-    /// Sends the page the code and the reason. The page would not get them from the connection's own close.
+    /// Sends the page the code and the reason, and waits until it closes the session. The page would not get them from
+    /// the connection's own close, and hears of a lost connection alone if that comes too soon.
     async fn close(&self, close: Close) {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(mut answers) = answers {
@@ -185,7 +186,8 @@ impl Connection for BrowserConnection {
             let told = async {
                 answers.write_all(&close_session(close)).await.ok()?;
                 answers.finish().ok()?;
-                answers.stopped().await.ok()
+                answers.stopped().await.ok()?;
+                Some(self.peer.lock().await.run(&self.quic).await)
             };
             let _ = tokio::time::timeout(CLOSE_WITHIN, told).await;
         }
