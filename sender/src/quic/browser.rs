@@ -31,6 +31,8 @@ const UNIDIRECTIONAL_KIND: u32 = 0x54;
 const MAX_READ_BYTES: usize = 2048;
 /// The longest time that this end waits until the page has received the reason of a close.
 const CLOSE_WITHIN: Duration = Duration::from_secs(3);
+/// The longest time for which it waits after that, until the browser has closed the connection.
+const LEAVES_WITHIN: Duration = Duration::from_millis(500);
 /// The number of packets beyond the window that send that reason.
 const CLOSE_PACKETS: u64 = 2;
 
@@ -175,8 +177,8 @@ impl Connection for BrowserConnection {
         end.close(&self.quic)
     }
 
-    /// Sends the page the code and the reason, and waits until it closes the session. The page would not get them from
-    /// the connection's own close, and hears of a lost connection alone if that comes too soon.
+    /// Sends the page the code and the reason, and waits for the browser to close the connection. The page would not get
+    /// them from the connection's own close, and hears of a lost connection alone if that comes too soon.
     async fn close(&self, close: Close) {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(mut answers) = answers {
@@ -187,7 +189,7 @@ impl Connection for BrowserConnection {
                 answers.write_all(&close_session(close)).await.ok()?;
                 answers.finish().ok()?;
                 answers.stopped().await.ok()?;
-                Some(self.peer.lock().await.run(&self.quic).await)
+                tokio::time::timeout(LEAVES_WITHIN, self.quic.quinn().closed()).await.ok()
             };
             let _ = tokio::time::timeout(CLOSE_WITHIN, told).await;
         }
