@@ -254,7 +254,7 @@ fn remove_all_but_one_of_two(several: &mut VideoRenditions) {
 
 fn branches_of_what_is_there_are_made(several: &mut VideoRenditions) {
     let refused = |several: &mut VideoRenditions, at| several.branch(at).expect_err("it is refused").to_string();
-    assert!(refused(several, 1).contains("name one by its place, below the count of loops"));
+    assert!(refused(several, 1).contains("name one by its place, below their count"));
     several.branch(0).and_then(|()| several.branch(0)).expect("two more");
     assert!(refused(several, 0).contains("remove one before another branches"));
     assert_eq!(several.count(), 3);

@@ -2,15 +2,15 @@
 //! ones that wait for their moment.
 
 use std::collections::VecDeque;
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use nestcast_codec::Picture;
 
 /// The most pictures that wait to be shown: as many as have these bytes, but at least and at most so many. If there are
 /// as many, the oldest is shown early.
-const MAX_WAITING_BYTES: usize = 64 << 20;
-const MAX_WAITING: RangeInclusive<usize> = 8..=64;
+const MAX_WAITING_BYTES: usize = 67_108_864;
+const LEAST_LIMIT: usize = 8;
+const GREATEST_LIMIT: usize = 64;
 
 /// A decoded frame, as [`Present::Show`](crate::Present::Show) describes it.
 #[derive(Debug, Clone, Copy)]
@@ -81,7 +81,7 @@ impl Waiting {
     /// Returns whether there is no room for another picture like this one.
     fn is_full(&self, picture: &Picture) -> bool {
         let most = MAX_WAITING_BYTES / picture.samples().len().max(1);
-        self.pictures.len() >= most.clamp(*MAX_WAITING.start(), *MAX_WAITING.end())
+        self.pictures.len() >= most.clamp(LEAST_LIMIT, GREATEST_LIMIT)
     }
 
     /// Returns a picture to draw into, if there is one.
@@ -91,7 +91,7 @@ impl Waiting {
 
     /// Keeps a picture that was shown, to draw into it.
     pub(crate) fn reuse(&mut self, picture: Picture) {
-        if self.spares.len() <= *MAX_WAITING.start() {
+        if self.spares.len() <= LEAST_LIMIT {
             self.spares.push(picture);
         }
     }

@@ -3,11 +3,14 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use clap::{Parser, value_parser};
+use nestcast_lab::clip::Clip;
 use nestcast_lab::plot::{Axis, Chart, Curve, Stroke};
 use nestcast_live_benches::figures::{Row, TABLE_HEADING};
 use nestcast_live_benches::links::Scenario;
@@ -45,6 +48,12 @@ struct Options {
     /// Each change of `--steps` is this much later, up to 100, and hits another moment of a frame.
     #[arg(long, value_name = "MS", default_value_t = 0, requires = "steps", value_parser = value_parser!(u64).range(..=100))]
     later: u64,
+    /// This y4m video in place of the built-in one; of a long one, its first frames.
+    #[arg(long, value_name = "CLIP.y4m")]
+    clip: Option<PathBuf>,
+    /// All links, and rivals' rungs, have this many times their rates: a larger video needs more.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(1..=100))]
+    times: u32,
     /// The table to write.
     #[arg(long, value_name = "OUT.csv")]
     csv: Option<PathBuf>,
@@ -65,6 +74,7 @@ fn main() -> Result<()> {
         scenarios = vec![Scenario::steps(&options.steps, Duration::from_millis(options.later))];
     }
     scenarios.retain(|scenario| options.only.is_empty() || options.only.contains(&scenario.name));
+    let scenarios: Vec<_> = scenarios.into_iter().map(|scenario| scenario.times(options.times)).collect();
     ensure!(!scenarios.is_empty(), "no link of that name");
     let mut studios = BTreeMap::new();
     let (mut table, mut curves, mut steps) = (csv::Writer::from_writer(Vec::new()), Vec::new(), Vec::new());
@@ -73,7 +83,10 @@ fn main() -> Result<()> {
     for scenario in &scenarios {
         let studio = match studios.entry(scenario.frames_per_second) {
             Entry::Occupied(studio) => studio.into_mut(),
-            Entry::Vacant(studio) => studio.insert(Studio::new(scenario.frames_per_second)?),
+            Entry::Vacant(studio) => {
+                let clip = clip(options.clip.as_deref())?;
+                studio.insert(Studio::new(clip, scenario.frames_per_second, options.times)?)
+            }
         };
         for (scheme, stroke) in Scheme::ALL.into_iter().zip(SCHEME_STROKES) {
             if !options.scheme.is_empty() && !options.scheme.iter().any(|name| name == scheme.name()) {
@@ -84,7 +97,7 @@ fn main() -> Result<()> {
                 continue;
             }
             let outcome = studio.run(scheme, scenario)?;
-            if scenario.name == DRAWN_LINK {
+            if scenario.name.ends_with(DRAWN_LINK) {
                 curves.push(curve(scheme, &outcome, stroke));
             }
             let row = Row::new(scheme.name(), scenario, &outcome);
@@ -105,6 +118,13 @@ fn main() -> Result<()> {
         std::fs::write(path, chart(curves).svg()?)?;
     }
     Ok(())
+}
+
+/// Reads the video of this file, or the built-in one.
+fn clip(path: Option<&Path>) -> Result<Clip> {
+    let Some(path) = path else { return Clip::builtin() };
+    let failed = || format!("{} cannot be used", path.display());
+    Clip::read(BufReader::new(File::open(path).with_context(failed)?), u64::MAX).with_context(failed)
 }
 
 fn curve(scheme: Scheme, outcome: &Outcome, stroke: Stroke) -> Curve {

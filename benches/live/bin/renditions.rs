@@ -7,6 +7,7 @@ use anyhow::Result;
 use clap::Parser;
 use nestcast_codec::MAX_RENDITIONS;
 use nestcast_encode::RenditionLimit;
+use nestcast_lab::clip::Clip;
 use nestcast_live_benches::figures::{Row, TABLE_HEADING};
 use nestcast_live_benches::links::Scenario;
 use nestcast_live_benches::run::Studio;
@@ -33,7 +34,7 @@ fn main() -> Result<()> {
         rates => rates.iter().map(|rate| Scenario { seconds: options.seconds, ..Scenario::constant(*rate) }).collect(),
     };
     let links: Vec<_> = scenarios.iter().map(|scenario| scenario.link.clone()).collect();
-    let studio = Studio::new(None)?;
+    let studio = Studio::new(Clip::builtin()?, None, 1)?;
     let mut table = csv::Writer::from_writer(Vec::new());
     println!("{TABLE_HEADING}");
     // All five receivers get enough from one rendition, so `AsNeeded` would give one.

@@ -84,6 +84,16 @@ impl Scenario {
         }
     }
 
+    /// Gives the link this many times its rate.
+    #[must_use]
+    pub fn times(mut self, times: u32) -> Self {
+        if times > 1 {
+            self.name = format!("{times} x {}", self.name);
+        }
+        self.link.rates.iter_mut().for_each(|(_, rate)| *rate = rate.saturating_mul(times.into()));
+        self
+    }
+
     /// Reads a trace from a file.
     pub fn open(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
@@ -116,6 +126,8 @@ mod tests {
         names.sort();
         names.dedup();
         assert_eq!(names.len(), 12);
+        let fast = Scenario::constant(300).times(4);
+        assert_eq!((fast.name.as_str(), fast.link.rate(Duration::ZERO)), ("4 x 0.3 Mbit/s", 1_200_000));
         assert!(Scenario::recorded("t", "a b").is_err());
     }
 }

@@ -95,17 +95,19 @@ pub struct Studio {
     x264: X264,
     coder: Arc<Coder<X264>>,
     ffmpeg: Ffmpeg,
+    /// Bits a second of the ladder's rungs.
+    rungs: [f64; 3],
     /// The installed programs for layers.
     layers: Vec<(Program, Arc<Coder<LayerEncoder>>)>,
 }
 
 impl Studio {
-    /// Uses the built-in clip, at `frames_per_second` in place of its own rate if that is given.
+    /// Uses this clip, at `frames_per_second` in place of its own rate if that is given. The rungs of rivals have
+    /// `times` their rate.
     ///
     /// # Errors
     /// If `ffmpeg` is missing.
-    pub fn new(frames_per_second: Option<u32>) -> Result<Self> {
-        let clip = Clip::builtin()?;
+    pub fn new(clip: Clip, frames_per_second: Option<u32>, times: u32) -> Result<Self> {
         let rate = frames_per_second.map_or(Ok(clip.rate()), |frames| FrameRate::new(frames, 1))?;
         let (clip, x264) = (Arc::new(clip.at_rate(rate)), X264::find()?);
         let jpegs = Arc::new(MotionJpeg::new(Arc::clone(&clip)));
@@ -113,7 +115,8 @@ impl Studio {
         let search = std::env::var_os("PATH");
         let found = Program::ALL.into_iter().filter_map(|program| program.find(search.as_deref()));
         let layers = found.map(|encoder| (encoder.program(), Arc::new(Coder::new(encoder, &clip)))).collect();
-        Ok(Self { clip, jpegs, x264, coder, ffmpeg: Ffmpeg::find()?, layers })
+        let rungs = RUNG_BITS_PER_SECOND.map(|rate| rate * f64::from(times));
+        Ok(Self { clip, jpegs, x264, coder, ffmpeg: Ffmpeg::find()?, rungs, layers })
     }
 
     /// Returns the name of a program that a scheme needs and that is not on the search path.
@@ -142,10 +145,10 @@ impl Studio {
         let came = match scheme {
             Scheme::Nestcast => broadcast(links, time, self.video(RenditionLimit::default())),
             Scheme::X264 => broadcast(links, time, x264(&[mean * RATE_SHARE])),
-            Scheme::Ladder => broadcast(links, time, x264(&RUNG_BITS_PER_SECOND)),
+            Scheme::Ladder => broadcast(links, time, x264(&self.rungs)),
             Scheme::Layers(program) => {
                 let coder = self.layers(program)?;
-                broadcast(links, time, RivalFrames::new(coder, &RUNG_BITS_PER_SECOND, &scenario.link))
+                broadcast(links, time, RivalFrames::new(coder, &self.rungs, &scenario.link))
             }
             Scheme::Jpeg => broadcast(links, time, JpegFrames::new(&self.clip, &self.jpegs, mean * RATE_SHARE)?),
         };

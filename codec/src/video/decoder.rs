@@ -139,8 +139,8 @@ impl VideoDecoder {
         self.size
     }
 
-    /// Allocates memory, unless it did so already. Refuses to go on from a frame that is predicted alone.
-    fn begin(&mut self) -> Result<(), Error> {
+    /// Refuses frames that are too large, and to go on from a frame that is predicted alone.
+    const fn check_turn(&self) -> Result<(), Error> {
         if self.is_predicted {
             return Err(Error::Argument("the last frame is predicted and has no residuals: complete it first"));
         }
@@ -148,6 +148,12 @@ impl VideoDecoder {
         if given > self.max_pixels {
             return Err(Error::Limit { what: Quantity::FramePixels, given, max: self.max_pixels });
         }
+        Ok(())
+    }
+
+    /// Does the same, and allocates memory, unless it did so already.
+    fn begin(&mut self) -> Result<(), Error> {
+        self.check_turn()?;
         if self.state.size != self.size {
             self.state = State::new(self.size);
             self.residual = Planes420::new(self.size);
@@ -174,6 +180,7 @@ impl VideoDecoder {
     /// # Errors
     /// As [`VideoDecoder::decode`]; [`Error::Argument`] if the frame before is not complete.
     pub fn predict(&mut self, frame: &[u8]) -> Result<DecodedPart, Error> {
+        self.check_turn()?;
         let Some((head, length)) = Head::parse(frame)? else { return Ok(DecodedPart::Nothing) };
         let Some((side, string)) = frame[length..].split_at_checked(head.side) else { return Ok(DecodedPart::Nothing) };
         self.begin()?;
