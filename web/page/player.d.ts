@@ -95,8 +95,8 @@ export interface Statistics {
  * - `latency`: `smooth` delays pictures by as little as keeps them even, `min` not at all, a number by so many milliseconds
  * - `rewind`: shows the controls to go back, for a sender with `--rewind` or of a stored video
  * - `expires`: seconds since 1970; after this time the link is invalid
- * - `from-link`: reads all of these from the fragment of the page's address. If the sender serves the page, the viewer
- *   plays again once the sender begins anew
+ * - `from-link`: reads all of these from the fragment of the page's address. If the sender serves the page and the link
+ *   has a fingerprint, the viewer plays again once a sender that ended its broadcast begins anew
  * - `muted`: without it, sound begins at once where the browser allows it; else it begins with the button or the key `m`
  * - `renderer`: `2d` for a 2D canvas, `webgl` for WebGL2; without it WebGL2 if a graphics card draws it
  * - `label`: what a screen reader calls the picture

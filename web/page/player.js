@@ -570,7 +570,9 @@ class NestcastPlayer extends Picture {
     const own = new URL(this.getAttribute('src'), location);
     const answer = await fetch(new URL('certificate.json', location), { cache: 'no-store' }).catch(() => null);
     const { port, fingerprint, expires } = (answer?.ok && (await answer.json().catch(() => null))) || {};
-    if (!fingerprint || `${port}` !== (own.port || '443') || fingerprint === this.getAttribute('fingerprint')) return answer?.status;
+    // A page's own server may answer anything.
+    if (!fingerprint) return answer?.ok ? 404 : answer?.status;
+    if (`${port}` !== (own.port || '443') || fingerprint === this.getAttribute('fingerprint')) return answer.status;
     this.isTakingLink = true;
     this.setAttribute('fingerprint', fingerprint);
     this.setAttribute('expires', expires);
@@ -733,7 +735,9 @@ class NestcastFile extends Picture {
     const src = this.getAttribute('src');
     const response = await fetch(src).catch(() => null);
     if (file !== this.file) return;
-    if (response?.ok) return this.open(await response.blob());
+    const blob = response?.ok && (await response.blob().catch(() => null));
+    if (file !== this.file) return;
+    if (blob) return this.open(blob);
     this.refuse(`${src} cannot be loaded.`, `${src} cannot be loaded${response ? `: ${response.status}` : ''}`);
   }
 
@@ -748,7 +752,9 @@ class NestcastFile extends Picture {
     const file = (this.file = (this.file ?? 0) + 1);
     this.close();
     this.say('');
-    const bytes = await blob.arrayBuffer();
+    const bytes = await blob.arrayBuffer().catch(() => null);
+    if (file !== this.file) return;
+    if (!bytes) return this.refuse('This file cannot be read.', 'the file cannot be read');
     this.starting ??= this.startScreen({}).catch(({ message }) => this.handle({ state: 'failed', why: message }));
     await this.starting;
     if (file === this.file) this.screen?.postMessage({ open: bytes, file }, [bytes]);

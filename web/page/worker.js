@@ -357,6 +357,11 @@ class Screen {
     postMessage({ state: 'failed', code: 'failed', why, file });
   }
 
+  // A file that is refused leaves this worker usable. A trap does not.
+  failFile(error, file) {
+    this.fail(error.message, error instanceof WebAssembly.RuntimeError ? undefined : file);
+  }
+
   // Counts from the next connection on. The module ignores what it does not know.
   setLatency(latency) {
     this.wasm.put(new TextEncoder().encode(latency));
@@ -367,12 +372,21 @@ class Screen {
   async withTables(first, again) {
     let result = first();
     while (result === WANTS_PHOTO || result === WANTS_VIDEO) {
-      this.wasm.put(await ((this.tables ??= {})[result] ??= fetchTables(result)));
+      this.wasm.put(await this.tablesOf(result));
       if (this.x.load_tables(result === WANTS_VIDEO ? 1 : 0) === FAILED) throw new Error(this.wasm.text());
       result = again();
     }
     if (result === FAILED) throw new Error(this.wasm.text());
     return result;
+  }
+
+  // Loads tables once. Those that cannot be loaded are tried again for the next file.
+  tablesOf(kind) {
+    const tables = (this.tables ??= {});
+    return (tables[kind] ??= fetchTables(kind).catch((error) => {
+      delete tables[kind];
+      throw error;
+    }));
   }
 
   async mail({ mail, number, isShared, ahead, connection }) {
@@ -557,8 +571,12 @@ class Screen {
     await this.loaded;
     if (latency !== undefined) this.setLatency(latency);
     // Opens one file after another, because the first may wait for its tables.
-    if (open) this.opening = this.opening.then(() => this.open(new Uint8Array(open), file)).catch(({ message }) => this.fail(message, file));
-    if (cut !== undefined) this.cut(cut);
+    if (open) this.opening = this.opening.then(() => this.open(new Uint8Array(open), file)).catch((error) => this.failFile(error, file));
+    try {
+      if (cut !== undefined) this.cut(cut);
+    } catch (error) {
+      this.failFile(error, file);
+    }
     if (play !== undefined) this.play(play).catch(({ message }) => this.fail(message));
     if (rest) {
       // Mail of this connection may still be read.

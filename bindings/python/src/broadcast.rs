@@ -158,8 +158,8 @@ impl Broadcast {
         self.monitor.read().frames
     }
 
-    /// Says that the source broke off after the last frame, so that receivers learn it, and waits until the sender knows.
-    /// `close` is next.
+    /// Says that the source broke off after the last frame, so that receivers learn it, and waits until the sender knows,
+    /// but not for long: below a frame in two seconds, receivers may learn of an end alone. `close` is next.
     fn break_off(&self, py: Python<'_>) -> Result<()> {
         if self.outcome.set(Some("the broadcast is over: its source broke off".to_owned())).is_err() {
             return Ok(());
