@@ -126,7 +126,7 @@ pub struct Sink {
     )]
     #[property(
         name = "max-bitrate", type = u64, get, set, member = max_bitrate, mutable_ready,
-        blurb = "The most bits a second that each receiver gets over time; 0 for no limit"
+        blurb = "The most bits per second that each receiver gets over time; 0 sets no limit"
     )]
     #[property(
         name = "renditions", type = u32, get, set, member = renditions, maximum = 16, mutable_ready,
