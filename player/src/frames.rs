@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use nestcast_codec::Picture;
 
-/// The most pictures that wait to be shown: as many as have these bytes, but at least and at most so many. If there are
-/// as many, the oldest is shown early.
+/// The most bytes of pictures that wait to be shown. If there is no room for another picture, the oldest is shown early.
 const MAX_WAITING_BYTES: usize = 67_108_864;
+/// This many pictures may wait whatever their size.
 const LEAST_LIMIT: usize = 8;
+/// No more pictures than these wait, however small they are.
 const GREATEST_LIMIT: usize = 64;
 
 /// A decoded frame, as [`Present::Show`](crate::Present::Show) describes it.

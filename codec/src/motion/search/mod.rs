@@ -58,7 +58,7 @@ pub(crate) struct Choice {
 const MIN_PARALLEL_PIXELS: usize = 1 << 17;
 /// The most times that effort `fast` chooses again in a frame, with a bit worth more, because there are too many bytes.
 const MOST_REPEATS: usize = 4;
-/// Effort `realtime` does so once, if there are this many times too many.
+/// Effort `realtime` chooses again once, if there are more than this many times the bytes that there should be.
 const REALTIME_EXCESS: usize = 4;
 
 impl Search {
