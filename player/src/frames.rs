@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nestcast_codec::Picture;
 
-/// The most bytes of pictures that wait to be shown. If there is no room for another picture, the oldest is shown early.
+/// The most bytes of pictures that wait to be shown. If there is no room for another one, the oldest is shown early.
 const MAX_WAITING_BYTES: usize = 67_108_864;
 /// This many pictures may wait whatever their size.
 const LEAST_LIMIT: usize = 8;

@@ -36,8 +36,8 @@ const MAX_STEPS: usize = 8;
 /// The blocks after which a row tells the row below how far it is.
 const STEP_BLOCKS: usize = 8;
 
-/// After a choice whose side information had too many bytes, the worth of a bit is multiplied by the first factor, or by as
-/// many times as there were too many, up to [`MOST_RAISE`]. After one that had fewer than this part of them, it is
+/// After a choice whose side information had too many bytes, the worth of a bit is multiplied by the first factor, or
+/// by as many times as there were too many, up to [`MOST_RAISE`]. After one that had fewer than this part of them, it is
 /// multiplied by the second. It is [`Inputs::lambda`] at least, and this many times that at most.
 const RAISE_RATIO: [u32; 2] = [5, 4];
 const MOST_RAISE: u32 = 4;
@@ -167,9 +167,9 @@ impl SinglePass {
         &self.side_info
     }
 
-    /// Fills in `field`, and returns its bytes, in the memory of `bytes`, and what a bit was worth. It chooses again with
-    /// a bit worth more as `repeats` says. If there are still more bytes than `most_bytes`, a bit is worth more in the
-    /// next frame.
+    /// Fills in `field`, and returns its bytes, in the memory of `bytes`, and what a bit was worth. It chooses again
+    /// with a bit worth more as `repeats` says. If there are still more bytes than `most_bytes`, a bit is worth more in
+    /// the next frame.
     pub(super) fn choose_within(
         &mut self,
         (most_bytes, repeats): (usize, Repeats),
