@@ -29,6 +29,12 @@ pub enum TransformError {
 pub struct Position(pub f32);
 
 impl Position {
+    /// Returns the coarsest plane of which something is missing; 0 if all are there.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 15")]
+    pub(crate) fn first_open_plane(self) -> u8 {
+        (self.0.ceil() - 1.0).clamp(0.0, f32::from(MAX_PLANES)) as u8
+    }
+
     /// Returns the position in 2^-20 of a plane, exact for positions of streams; at most 15 planes.
     #[expect(clippy::cast_possible_truncation, reason = "clamped; what is not a number is 0")]
     pub(crate) fn fixed_point(self) -> i32 {

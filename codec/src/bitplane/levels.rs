@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::bitplane::code_block::{CODE_BLOCK_SIDE, CODED_NONZERO};
+use crate::bitplane::isolated::lower_isolated;
 use crate::bitplane::slice::{BlockPlace, Slice, SubbandMap};
 use crate::model::Model;
 use crate::subband::coefficients::Bands;
@@ -20,13 +21,15 @@ impl Slice {
     /// Stores the Levels of these pixel rows as an encoder's source, and returns the number of their bit planes from
     /// the finest step on. If a magnitude has no room next to the planes below that step, returns `None` and leaves
     /// some Levels wrong. The slice must be empty except for its regions' rotations and gains, and have its bit planes
-    /// set if some are below that step; `line` is memory for a row.
+    /// set if some are below that step; `line` is memory for a row. Isolated coefficients in planes below
+    /// `isolated_end` are [lowered](lower_isolated).
     pub(crate) fn set_source(
         &mut self,
         model: &Model,
         bands: Bands<'_>,
         rows: &Range<usize>,
         line: &mut Vec<f32>,
+        isolated_end: u8,
     ) -> Option<u8> {
         let width = bands.size.width();
         let height = bands.size.height();
@@ -74,6 +77,10 @@ impl Slice {
                     *all |= or;
                     map.all |= or;
                 }
+            }
+            if isolated_end > 0 {
+                map.all =
+                    lower_isolated(source.as_flattened_mut().as_chunks_mut().0, &mut self.all, &map.grid, isolated_end);
             }
             let bits = (1..=MAX_PLANES).rev().find(|plane| map.all >> (plane - 1) != 0).unwrap_or(0);
             planes = planes.max(bits.saturating_sub(fine));

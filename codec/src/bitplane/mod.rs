@@ -2,6 +2,7 @@
 
 mod code_block;
 pub(crate) mod contexts;
+pub(crate) mod isolated;
 mod kept_symbols;
 pub(crate) mod levels;
 mod neighbourhood;

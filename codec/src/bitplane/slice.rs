@@ -391,7 +391,7 @@ mod tests {
                 let mut slice = fresh.clone();
                 for coded in [1, 40, 300] {
                     let bands = Bands { size, chroma, subbands: &subbands, activity: &[] };
-                    let planes = slice.set_source(&model, bands, &rows, &mut Vec::new()).expect("no fine planes");
+                    let planes = slice.set_source(&model, bands, &rows, &mut Vec::new(), 0).expect("no fine planes");
                     let mut passes = 0;
                     let run = scan::run(&mut slice, &mut Cursor::new(planes), &mut RangeEncoder::new(), |_| {
                         passes += 1;

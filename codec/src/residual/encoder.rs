@@ -10,7 +10,7 @@ use crate::residual::analysis::{self, Source};
 use crate::residual::planes::Planes420;
 use crate::scratch::Scratch;
 use crate::stream::interleave::{Followed, Limit};
-use crate::stream::slice_encoder::{FollowedEncoder, RegionChoices};
+use crate::stream::slice_encoder::{Choices, FollowedEncoder};
 use crate::subband::coefficients::Bands;
 use crate::subband::layout::ChromaFormat;
 
@@ -23,6 +23,8 @@ pub(crate) struct ResidualEncoder {
     size: Size,
     subbands: Vec<Vec<f32>>,
     slices: FollowedEncoder,
+    /// Isolated coefficients of the last residual in planes below this one were lowered.
+    isolated_end: u8,
     bytes: BytesMut,
 }
 
@@ -35,6 +37,7 @@ impl ResidualEncoder {
             size: Size::ONE,
             subbands: Vec::new(),
             slices: FollowedEncoder::default(),
+            isolated_end: 0,
             bytes: BytesMut::new(),
         }
     }
@@ -43,11 +46,19 @@ impl ResidualEncoder {
     /// bytes, the bitstream is a prefix of the one without. A residual below the finest steps has no planes and no
     /// bytes.
     pub(crate) fn encode(&mut self, model: &Model, residual: &Planes420<i16>, max_bytes: usize) -> (u8, Bytes) {
-        self.encode_from(model, (residual.size(), residual), Limit::prefix(max_bytes))
+        self.encode_from(model, (residual.size(), residual), Limit::prefix(max_bytes), 0)
     }
 
-    /// As [`ResidualEncoder::encode`], of a residual of this size, row by row.
-    pub(crate) fn encode_from(&mut self, model: &Model, residual: (Size, &impl Source), limit: Limit) -> (u8, Bytes) {
+    /// As [`ResidualEncoder::encode`], of a residual of this size, row by row. Isolated coefficients in planes below
+    /// `isolated_end` are lowered.
+    pub(crate) fn encode_from(
+        &mut self,
+        model: &Model,
+        residual: (Size, &impl Source),
+        limit: Limit,
+        isolated_end: u8,
+    ) -> (u8, Bytes) {
+        self.isolated_end = isolated_end;
         let planes = self.quantise(model, residual);
         if planes > 0 {
             let Self { slices, bytes, threads, .. } = self;
@@ -89,7 +100,8 @@ impl ResidualEncoder {
 
     fn slices_of_bands(&mut self, model: &Model) -> u8 {
         let bands = Bands { size: self.size, chroma: ChromaFormat::Half, subbands: &self.subbands, activity: &[] };
-        let planes = self.slices.quantise(model, bands, RegionChoices::default(), &self.threads);
+        let choices = Choices { isolated_end: self.isolated_end, ..Choices::default() };
+        let planes = self.slices.quantise(model, bands, choices, &self.threads);
         self.threads.end(Stage::Quantise);
         planes
     }

@@ -12,7 +12,7 @@ use crate::stream::encoded::Stream;
 use crate::stream::extras::Extras;
 use crate::stream::header::{AlphaPlanes, Header, MAX_BITS, MAX_HEADER, USUAL_BITS};
 use crate::stream::interleave::{self, Limit};
-use crate::stream::slice_encoder::{RegionChoices, SliceEncoder};
+use crate::stream::slice_encoder::{Choices, SliceEncoder};
 use crate::subband::activity::Norms;
 use crate::subband::coefficients::Coefficients;
 use crate::subband::quantise::MAX_FINE_PLANES;
@@ -191,7 +191,7 @@ impl Encoder {
         let own = &mut self.alpha;
         let linear = own.linear.get_or_insert_with(|| Linear::new(Arc::clone(model)).with_threads(threads.count()));
         linear.analyse(alpha, &mut own.coefficients)?;
-        let choices = RegionChoices { fine_planes: fine_planes(alpha_bits), ..RegionChoices::default() };
+        let choices = Choices { fine_planes: fine_planes(alpha_bits), ..Choices::default() };
         let alpha_planes = own.slices.quantise(model, own.coefficients.bands(), choices, threads);
         // A segment needs the ends of all payloads, so the limit cuts the stream afterwards.
         let all = Limit::prefix(usize::MAX);
@@ -233,7 +233,7 @@ impl Encoder {
         let model = &**analysis.model();
         coefficients.check(model.id())?;
         let masking = masking.as_ref().map(|(strength, norms)| (*strength, norms));
-        let choices = RegionChoices { rotations: *rotations, masking, fine_planes };
+        let choices = Choices { rotations: *rotations, masking, fine_planes, isolated_end: 0 };
         Ok(slices.quantise(model, coefficients.bands(), choices, analysis.threads()))
     }
 

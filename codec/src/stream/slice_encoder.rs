@@ -42,32 +42,31 @@ struct Source {
     line: Vec<f32>,
     /// Bit planes of the Levels from the finest step on; `None` if magnitudes have no room next to the planes below.
     planes: Option<u8>,
+    /// As [`Choices::isolated_end`].
+    isolated_end: u8,
 }
 
-/// What an encoder may choose for the regions of a picture.
+/// What an encoder may choose for a picture.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct RegionChoices<'a> {
-    /// Whether they may be rotated, if there are any.
+pub(crate) struct Choices<'a> {
+    /// Whether regions may be rotated, if there are any.
     pub(crate) rotations: bool,
-    /// The strength of the gains by activity, and the norms of the wavelet; `None` for no gains.
+    /// The strength of the regions' gains by activity, and the norms of the wavelet; `None` for no gains.
     pub(crate) masking: Option<(f32, &'a Norms)>,
     /// Planes below the finest step, unless magnitudes are too large for as many.
     pub(crate) fine_planes: u8,
+    /// [Isolated coefficients](crate::bitplane::isolated) in planes below this one are lowered.
+    pub(crate) isolated_end: u8,
 }
 
 impl<R: Record> SliceEncoder<R> {
     /// Makes the Levels of these coefficients and returns the number of their bit planes from the finest step on.
-    pub(crate) fn quantise(
-        &mut self,
-        model: &Model,
-        bands: Bands<'_>,
-        choices: RegionChoices<'_>,
-        threads: &Threads,
-    ) -> u8 {
+    pub(crate) fn quantise(&mut self, model: &Model, bands: Bands<'_>, choices: Choices<'_>, threads: &Threads) -> u8 {
         let slices = layout::slices(bands.size);
         self.sources.resize_with(slices.len(), Source::default);
         for (source, rows) in self.sources.iter_mut().zip(slices) {
             source.rows = rows;
+            source.isolated_end = choices.isolated_end;
         }
         let gains = choices.masking.and_then(|(strength, norms)| {
             let measure = |source: &mut Source| source.activity.measure(norms, bands, &source.rows);
@@ -154,7 +153,7 @@ impl Source {
         gains: Option<GainRule>,
         bands: Bands<'_>,
     ) {
-        let Self { rows, slice, search, activity, line, planes } = self;
+        let Self { rows, slice, search, activity, line, planes, isolated_end } = self;
         slice.reset(model, bands.chroma, bands.size.width(), rows.len());
         if let Some(rule) = gains {
             slice.gains.set_source(bands.size.width(), rows.len(), activity.gains(rule));
@@ -162,14 +161,14 @@ impl Source {
         if let Some(steps) = steps {
             slice.rotations.set_source(search.run(steps, bands, rows));
         }
-        *planes = slice.set_source(model, bands, rows, line);
+        *planes = slice.set_source(model, bands, rows, line, *isolated_end);
     }
 
     /// Does it with other bit planes, and the same rotations and gains.
     fn quantise_again(&mut self, model: &Model, bit_planes: BitPlanes, bands: Bands<'_>) {
-        let Self { rows, slice, line, planes, .. } = self;
+        let Self { rows, slice, line, planes, isolated_end, .. } = self;
         slice.clear_source(bit_planes);
-        *planes = slice.set_source(model, bands, rows, line);
+        *planes = slice.set_source(model, bands, rows, line, *isolated_end);
     }
 }
 
@@ -197,7 +196,7 @@ mod tests {
             let mut coefficients = Coefficients::default();
             coefficients.reset_to_zero(model.id(), size, Channels::Grey, Axes::default());
             coefficients.subbands[subband][0] = -steps * model.subbands[subband].step;
-            let choices = RegionChoices { fine_planes: 6, ..RegionChoices::default() };
+            let choices = Choices { fine_planes: 6, ..Choices::default() };
             let mut encoder = SliceEncoder::<()>::default();
             let planes = encoder.quantise(&model, coefficients.bands(), choices, &Threads::new(1));
             assert_eq!((planes, encoder.fine_planes()), expected, "{steps} steps of subband {subband}");

@@ -61,9 +61,14 @@ pub(super) struct RenditionEncoder {
     room: Scratch<i32>,
     pub(super) coder: ResidualEncoder,
     decoder: ResidualDecoder,
+    /// The residual of the next frame lowers isolated coefficients in planes below this one.
+    isolated_end: u8,
     bytes: BytesMut,
 }
 
+/// Isolated coefficients are lowered in the plane in which the slowest receiver's bytes of the last frame end, in the one
+/// before, and in all after. In planes before these all receivers would only lose.
+const ISOLATED_PLANES: u8 = 2;
 /// The fraction of the slowest receiver's bytes that side information should not exceed.
 const SIDE_SHARE: [usize; 2] = [3, 10];
 
@@ -90,6 +95,7 @@ impl RenditionEncoder {
             room: Scratch::default(),
             coder: ResidualEncoder::new(&threads),
             decoder: ResidualDecoder::new(&threads),
+            isolated_end: 0,
             bytes: BytesMut::new(),
             threads,
         }
@@ -163,7 +169,8 @@ impl RenditionEncoder {
         } else {
             let bytes = shares.most.saturating_sub(self.side.len());
             let limit = Limit { bytes, shortens: self.effort == Effort::Realtime };
-            self.coder.encode_from(model, (self.size, &difference), limit)
+            let isolated_end = if news == News::Changes { self.isolated_end } else { 0 };
+            self.coder.encode_from(model, (self.size, &difference), limit, isolated_end)
         };
         let predicted = difference.error();
         if stays {
@@ -258,6 +265,7 @@ impl RenditionEncoder {
         let (base, enhancement) = (head.base_reference, head.enhancement_reference);
         self.decoder.start(self.size, head.planes);
         self.follow(head, &string[..base])?;
+        self.isolated_end = self.decoder.position().first_open_plane() + ISOLATED_PLANES;
         let gains = Gains::of_base_reference(self.size, head);
         let base_reference = self.make(head, gains, source, State::next_base_reference);
         self.follow(head, &string[base..enhancement])?;
