@@ -29,7 +29,7 @@ pub enum TransformError {
 pub struct Position(pub f32);
 
 impl Position {
-    /// Returns the coarsest plane of which something is missing; 0 if all are there.
+    /// Returns the coarsest plane of which something is missing, or 0 if that is below plane 0 or nothing is.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 15")]
     pub(crate) fn first_open_plane(self) -> u8 {
         (self.0.ceil() - 1.0).clamp(0.0, f32::from(MAX_PLANES)) as u8
@@ -138,5 +138,19 @@ impl<T: Synthesis + ?Sized> Synthesis for Arc<T> {
         out: ViewMut<'_>,
     ) -> Result<(), TransformError> {
         (**self).synthesise(coefficients, position, out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_open_plane_is_the_coarsest_of_which_something_is_missing() {
+        for (at, plane) in
+            [(-2.0, 0), (0.0, 0), (0.4, 0), (1.0, 0), (1.1, 1), (2.4, 2), (3.0, 2), (3.1, 3), (15.0, 14), (f32::NAN, 0)]
+        {
+            assert_eq!(Position(at).first_open_plane(), plane, "{at}");
+        }
     }
 }

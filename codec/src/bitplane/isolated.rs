@@ -1,4 +1,4 @@
-//! Leaves a coefficient that stands alone in its code block, and hardly reaches its highest bit plane, to the next one.
+//! Leaves a coefficient to the next bit plane if no other of its code block reaches its highest one, and it hardly does.
 //!
 //! A code block's first coefficient costs most: that the code block is non-zero, where the coefficient lies, its sign.
 //! If it is small, these bits lower the error by less than others do that a receiver gets in their place.
@@ -10,13 +10,13 @@ use crate::bitplane::code_block::{CODE_BLOCK_COEFFICIENTS, with};
 use crate::bitplane::slice::Grid;
 use crate::subband::quantise::SIGN_BIT;
 
-/// The first three bits of a magnitude that is less than 5/4 of its highest one.
+/// A magnitude shifted so that three bits are left, if it is less than 5/4 of its highest bit.
 const BELOW_FIVE_QUARTERS: u16 = 0b100;
-/// The last two of them. Magnitudes without these stay.
+/// The bits that this leaves below the highest. Magnitudes of fewer bits stay as they are.
 const QUARTER_BITS: u32 = 2;
 
-/// Lowers such coefficients in the code blocks of a subband, in planes below `end`. `all`: the magnitudes of each code
-/// block, or-ed. Returns those of the subband.
+/// Lowers the isolated coefficients of a subband whose highest bit is in a plane below `end`. `all` has the magnitudes of
+/// each code block, or-ed, and stays right. Returns those of the whole subband, or-ed.
 pub(super) fn lower_isolated(
     levels: &mut [[u16; CODE_BLOCK_COEFFICIENTS]],
     all: &mut [u16],

@@ -202,4 +202,22 @@ mod tests {
             assert_eq!((planes, encoder.fine_planes()), expected, "{steps} steps of subband {subband}");
         }
     }
+    #[test]
+    fn isolated_coefficients_need_one_plane_less() {
+        let model = Model::photo();
+        let size = Size::new(64, 64).expect("a size");
+        // HL of level 1 of luma: 32 coefficients a row. The second one lies in another code block, the third in the same.
+        let (subband, places) = (48, [0, 8, 33]);
+        for (count, end, expected) in [(1, 0, 7), (1, 6, 7), (1, 7, 6), (1, 17, 6), (2, 7, 6), (3, 7, 7)] {
+            let mut coefficients = Coefficients::default();
+            coefficients.reset_to_zero(model.id(), size, Channels::Grey, Axes::default());
+            for place in &places[..count] {
+                coefficients.subbands[subband][*place] = -66.5 * model.subbands[subband].step;
+            }
+            let choices = Choices { isolated_end: end, ..Choices::default() };
+            let planes =
+                SliceEncoder::<()>::default().quantise(&model, coefficients.bands(), choices, &Threads::new(1));
+            assert_eq!(planes, expected, "{count} coefficients, planes below {end}");
+        }
+    }
 }

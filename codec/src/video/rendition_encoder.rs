@@ -66,8 +66,8 @@ pub(super) struct RenditionEncoder {
     bytes: BytesMut,
 }
 
-/// Isolated coefficients are lowered in the plane in which the slowest receiver's bytes of the last frame end, in the one
-/// before, and in all after. In planes before these all receivers would only lose.
+/// How many planes lower isolated coefficients, from the one in which the slowest receiver's bytes of the last frame end
+/// upwards; all planes below do too. In higher planes fast receivers lose more than slow ones gain.
 const ISOLATED_PLANES: u8 = 2;
 /// The fraction of the slowest receiver's bytes that side information should not exceed.
 const SIDE_SHARE: [usize; 2] = [3, 10];
