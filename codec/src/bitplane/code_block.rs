@@ -115,22 +115,6 @@ const fn horizontal(mask: u64) -> u64 {
     (mask & !COLUMN_LAST) << 1 | (mask & !COLUMN_FIRST) >> 1
 }
 
-/// Sets bit i if number i of a code block has any of these bits.
-#[inline(always)]
-pub(crate) fn with(numbers: &[u16; CODE_BLOCK_COEFFICIENTS], bits: u16) -> u64 {
-    let mut bytes = [0; CODE_BLOCK_COEFFICIENTS];
-    for (byte, number) in bytes.iter_mut().zip(numbers) {
-        *byte = u8::from(number & bits != 0);
-    }
-    let mut all = 0;
-    for (row, eight) in bytes.as_chunks::<CODE_BLOCK_SIDE>().0.iter().enumerate() {
-        // Moves the lowest bits of all bytes next to each other.
-        let bits = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-        all |= bits << (CODE_BLOCK_SIDE * row);
-    }
-    all
-}
-
 /// Calls `mark` with the places of the eight code blocks around the one at `at`, and the neighbours in them of its
 /// coefficients in `mask`: left and right, above and below, diagonal ones.
 #[inline(always)]

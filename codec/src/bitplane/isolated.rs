@@ -6,7 +6,7 @@
 //! Prior art: rate-distortion optimised quantisation (Karczewicz, Ye and Chong, "Rate distortion optimized
 //! quantization", ITU-T VCEG-AH21, 2008). Here the cost of a coefficient is that of being first.
 
-use crate::bitplane::code_block::{CODE_BLOCK_COEFFICIENTS, with};
+use crate::bitplane::code_block::CODE_BLOCK_COEFFICIENTS;
 use crate::bitplane::slice::Grid;
 use crate::subband::quantise::SIGN_BIT;
 
@@ -39,11 +39,11 @@ fn lower(levels: &mut [u16; CODE_BLOCK_COEFFICIENTS], all: u16, end: u8) -> u16 
     let planes = QUARTER_BITS..end.into();
     let Some(plane) = all.checked_ilog2().filter(|plane| planes.contains(plane)) else { return all };
     let highest = 1_u16 << plane;
-    let coefficients = with(levels, highest);
-    let level = &mut levels[coefficients.trailing_zeros() as usize % CODE_BLOCK_COEFFICIENTS];
-    if coefficients.count_ones() != 1 || (*level & !SIGN_BIT) >> (plane - QUARTER_BITS) != BELOW_FIVE_QUARTERS {
+    if levels.iter().map(|level| level >> plane & 1).sum::<u16>() != 1 {
         return all;
     }
+    let is_small = |level: &&mut u16| (**level & !SIGN_BIT) >> (plane - QUARTER_BITS) == BELOW_FIVE_QUARTERS;
+    let Some(level) = levels.iter_mut().find(is_small) else { return all };
     *level = *level & SIGN_BIT | (highest - 1);
     highest - 1
 }

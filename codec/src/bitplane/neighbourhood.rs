@@ -5,7 +5,6 @@ use std::hint::select_unpredictable;
 
 use crate::bitplane::code_block::{
     self, CODE_BLOCK_COEFFICIENTS, CODE_BLOCK_SIDE, CODED_NONZERO, CodeBlock, NEAR_SIGNIFICANT, children, mark_outside,
-    with,
 };
 use crate::bitplane::region_gains::RegionGains;
 use crate::bitplane::slice::{BlockPlace, Grid, Slice, SubbandMap};
@@ -381,6 +380,22 @@ const LANES_NONZERO: u64 = 0xA800_A800_A800_A800;
 #[inline(always)]
 fn packed([a, b, c, d]: [u16; 4]) -> u64 {
     u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48
+}
+
+/// Sets bit i if number i of a code block has any of these bits.
+#[inline(always)]
+fn with(numbers: &[u16; CODE_BLOCK_COEFFICIENTS], bits: u16) -> u64 {
+    let mut bytes = [0; CODE_BLOCK_COEFFICIENTS];
+    for (byte, number) in bytes.iter_mut().zip(numbers) {
+        *byte = u8::from(number & bits != 0);
+    }
+    let mut all = 0;
+    for (row, eight) in bytes.as_chunks::<CODE_BLOCK_SIDE>().0.iter().enumerate() {
+        // Moves the lowest bits of all bytes next to each other.
+        let bits = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        all |= bits << (CODE_BLOCK_SIDE * row);
+    }
+    all
 }
 
 #[cfg(test)]

@@ -42,8 +42,6 @@ struct Source {
     line: Vec<f32>,
     /// Bit planes of the Levels from the finest step on; `None` if magnitudes have no room next to the planes below.
     planes: Option<u8>,
-    /// As [`Choices::isolated_end`].
-    isolated_end: u8,
 }
 
 /// What an encoder may choose for a picture.
@@ -66,7 +64,6 @@ impl<R: Record> SliceEncoder<R> {
         self.sources.resize_with(slices.len(), Source::default);
         for (source, rows) in self.sources.iter_mut().zip(slices) {
             source.rows = rows;
-            source.isolated_end = choices.isolated_end;
         }
         let gains = choices.masking.and_then(|(strength, norms)| {
             let measure = |source: &mut Source| source.activity.measure(norms, bands, &source.rows);
@@ -74,12 +71,15 @@ impl<R: Record> SliceEncoder<R> {
             GainRule::new(strength, self.sources.iter().map(|source| &source.activity))
         });
         let steps = choices.rotations.then(|| model.steps());
-        let work = |source: &mut Source| source.quantise(model, steps.as_ref(), gains, bands);
+        let isolated_end = choices.isolated_end;
+        let work = |source: &mut Source| source.quantise(model, steps.as_ref(), gains, bands, isolated_end);
         parallel::for_each(threads, self.sources.iter_mut(), work);
         // Without planes below the finest step all magnitudes fit.
         let planes = self.sources.iter().filter_map(|source| source.planes).max().unwrap_or(0);
         let mut fits_with = |fine: u8| {
-            let again = |source: &mut Source| source.quantise_again(model, BitPlanes { usual: planes, fine }, bands);
+            let again = |source: &mut Source| {
+                source.quantise_again(model, BitPlanes { usual: planes, fine }, bands, isolated_end)
+            };
             parallel::for_each(threads, self.sources.iter_mut(), again);
             self.sources.iter().all(|source| source.planes.is_some())
         };
@@ -145,15 +145,16 @@ impl<R: Record> SliceEncoder<R> {
 
 impl Source {
     /// `steps`: the steps of the subbands, if regions may be rotated. `gains`: the rule for their gains, if they are
-    /// scaled.
+    /// scaled. `isolated_end`: as [`Choices::isolated_end`].
     fn quantise(
         &mut self,
         model: &Model,
         steps: Option<&[f32; SUBBAND_COUNT]>,
         gains: Option<GainRule>,
         bands: Bands<'_>,
+        isolated_end: u8,
     ) {
-        let Self { rows, slice, search, activity, line, planes, isolated_end } = self;
+        let Self { rows, slice, search, activity, line, planes } = self;
         slice.reset(model, bands.chroma, bands.size.width(), rows.len());
         if let Some(rule) = gains {
             slice.gains.set_source(bands.size.width(), rows.len(), activity.gains(rule));
@@ -161,14 +162,14 @@ impl Source {
         if let Some(steps) = steps {
             slice.rotations.set_source(search.run(steps, bands, rows));
         }
-        *planes = slice.set_source(model, bands, rows, line, *isolated_end);
+        *planes = slice.set_source(model, bands, rows, line, isolated_end);
     }
 
     /// Does it with other bit planes, and the same rotations and gains.
-    fn quantise_again(&mut self, model: &Model, bit_planes: BitPlanes, bands: Bands<'_>) {
-        let Self { rows, slice, line, planes, isolated_end, .. } = self;
+    fn quantise_again(&mut self, model: &Model, bit_planes: BitPlanes, bands: Bands<'_>, isolated_end: u8) {
+        let Self { rows, slice, line, planes, .. } = self;
         slice.clear_source(bit_planes);
-        *planes = slice.set_source(model, bands, rows, line, *isolated_end);
+        *planes = slice.set_source(model, bands, rows, line, isolated_end);
     }
 }
 
