@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use nestcast_codec::VideoFile;
-use nestcast_tests::clips::{CLIPS, FIRST_CAPTURED};
+use nestcast_tests::clips::{CLIPS, FIRST_CAPTURED, NEVER};
 use nestcast_tests::reference::{Reference, StoredVideo};
 use nestcast_tests::vectors::{self, read};
 use nestcast_tests::video_vectors::{self, Row};
@@ -67,7 +67,7 @@ fn videos_decode_to_the_frozen_digests() {
         let stored = video_vectors::read(clip);
         let rows = video_vectors::rows(clip);
         assert!(rows.len() > 2 * clip.frames as usize, "{}: the manifest has {} rows", clip.name, rows.len());
-        for run in ["whole", "base", "cuts"] {
+        for run in video_vectors::RUNS {
             let frozen: Vec<&Row> = rows.iter().filter(|row| row.run == run).collect();
             let counts: Vec<usize> = frozen.iter().map(|row| row.bytes).collect();
             let now = video_vectors::decode(&tables, &stored, run, &counts);
@@ -99,7 +99,8 @@ fn stored_videos_are_read_as_the_reference_reads_them() {
             assert_eq!((file.captured(), reference.times[number]), (expected, expected), "frame {number}");
         }
         assert_eq!(file.next_frame(), Ok(None));
-        let cut = if clip.begins_anew { clip.cut.into() } else { 0 };
+        let key = if clip.begins_anew { clip.cut } else { clip.joins };
+        let cut = if key == NEVER { 0 } else { key.into() };
         assert_eq!(reference.frames.len(), clip.frames as usize * clip.renditions);
         assert_eq!(file.seek(u64::from(clip.frames)), Ok(cut), "{}: the last key frame", clip.name);
     }

@@ -149,7 +149,7 @@ proptest! {
         slowest in 12..120_u32,
         scene in 1..10_u32,
         renditions in 1..=3_usize,
-        [stays, moves_again] in [0..10_u32, 0..10_u32],
+        [stays, moves_again, joins] in [0..10_u32, 0..10_u32, 1..10_u32],
         knows_receivers: bool,
         bits in 8..=12_u8,
         cuts in prop::collection::vec(cut(), 6),
@@ -165,6 +165,7 @@ proptest! {
             slowest,
             renditions,
             rises: clips::NEVER,
+            joins: if renditions == 1 { joins } else { clips::NEVER },
             stays,
             moves_again,
             knows_receivers,
@@ -200,6 +201,11 @@ proptest! {
         // Many blocks, so that side information may end before the last one.
         let mut both = Both::new(Size::new(128, 128).expect("a valid size"));
         for (number, mut bytes) in frames.into_iter().enumerate() {
+            // Half of the frames follow those before, the others copy no vectors.
+            if let Some(first) = bytes.first_mut() {
+                let phase = if *first % 2 == 1 { number } else { 32 * (number % 4) };
+                *first = *first & 0x80 | u8::try_from(phase).expect("at most 96");
+            }
             // A quarter of the frames stay, with any number of planes. The others have few, so that there is a frame.
             let stays = bytes.get(1).is_some_and(|planes| planes & 0x30 == 0);
             if let Some(planes) = bytes.get_mut(1) {
@@ -230,6 +236,7 @@ fn slices_are_the_references() {
         is_timed: false,
         slowest: 300,
         renditions: 1,
+        joins: clips::NEVER,
         rises: clips::NEVER,
         stays: 1,
         moves_again: clips::NEVER,

@@ -271,6 +271,31 @@ fn one_joins(knows_receivers: bool) {
 }
 
 #[test]
+fn who_missed_a_frame_goes_on_where_no_vectors_are_copied_or_by_a_random_access_frame() {
+    let size = Size::new(96, 64).expect("a valid size");
+    let clip = clip(size, 70, 99);
+    let bits = 240.0 * size.pixels() as f64;
+    let population = Population::log_uniform(Bitrate::rounded(0.02 * bits)..=Bitrate::rounded(0.32 * bits));
+    let settings = VideoSettings { size, rate: RATE, population, threads: 1 };
+    let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
+    let (mut missing, mut joining) = (decoder(size), decoder(size));
+    for (number, picture) in clip.iter().enumerate() {
+        let frame = encoder.encode(picture).expect("a frame").bytes;
+        match number {
+            20 => {}
+            21..32 => assert_eq!(missing.decode(&frame), Ok(DecodedPart::Nothing), "frame {number}"),
+            _ => assert_eq!(missing.decode(&frame), Ok(DecodedPart::EnhancementReference), "frame {number}"),
+        }
+        match number {
+            0..40 => assert_eq!(joining.decode(&frame), Ok(DecodedPart::EnhancementReference), "frame {number}"),
+            40..50 => {}
+            50 => assert!(joining.decode(&encoder.join(1500).bytes).is_ok()),
+            _ => assert_eq!(joining.decode(&frame), Ok(DecodedPart::EnhancementReference), "frame {number}"),
+        }
+    }
+}
+
+#[test]
 fn small_and_odd_sizes_are_coded() {
     for (width, height) in [(1, 1), (1, 40), (33, 17), (16, 16), (65, 3)] {
         let size = Size::new(width, height).expect("a valid size");
@@ -310,7 +335,7 @@ fn large_frames_are_refused_before_memory_is_taken() {
     assert!(matches!(result, Some(Err(Error::Limit { given, .. })) if given == 1 << 28), "{result:?}");
     assert!(taken < 2_000_000, "{taken} bytes");
     let mut small = decoder(Size::new(33, 17).expect("a valid size")).with_max_pixels(33 * 17);
-    assert_eq!(small.decode(&[0x80, 0, 0, 0]), Ok(DecodedPart::EnhancementReference));
+    assert_eq!(small.decode(&[0x80, 0, 0, 0, 0]), Ok(DecodedPart::EnhancementReference));
     small = small.with_max_pixels(33 * 17 - 1);
     assert!(matches!(small.decode(&[0x80, 0, 0, 0]), Err(Error::Limit { .. })));
 }

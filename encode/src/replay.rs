@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_codec::{FrameHead, MIN_RANDOM_ACCESS_BYTES, VideoHeader, VideoModel};
+use nestcast_codec::{CodedFrame, FrameHead, MIN_RANDOM_ACCESS_BYTES, VideoHeader, VideoModel};
 use nestcast_media::stored::{Error, Position, Reader, StoredSound};
 use nestcast_proto::{
     Bitrate, BroadcastFrame, Demand, Frame, FrameStream, MAX_FRAME, RandomAccessFrame, ReceiverDemand, Rendition,
@@ -178,7 +178,8 @@ impl<R: Read> Replay<R> {
             if stored.is_some() {
                 return Ok(stored);
             }
-            // The frame was lost, or is damaged: receivers show the one before it, as a decoder of the file does.
+            // The frame was lost, or is damaged: receivers show the one before it, as a decoder of the file does, until one
+            // comes that copies no vectors.
             self.skipped += 1;
             self.schedule.handle_missing();
         }
@@ -267,7 +268,11 @@ impl<R: Read> Replay<R> {
             // All of a random-access frame of the file is base layer, and a slow path would need long for it.
             let is_all = frame.base == frame.bytes.len();
             let quick = slowest.map_or(RANDOM_ACCESS_BASES * MIN_RANDOM_ACCESS_BYTES, carried);
-            let base = if is_all { frame.base.min(quick.max(MIN_RANDOM_ACCESS_BYTES)) } else { frame.base };
+            let base = if is_all {
+                frame.base.min((frame.head.side + quick / 2).max(quick).max(MIN_RANDOM_ACCESS_BYTES))
+            } else {
+                frame.base
+            };
             self.forget(rendition);
             return Some(RandomAccessFrame { base, bytes: frame.bytes.clone() });
         }
@@ -284,9 +289,9 @@ impl<R: Read> Replay<R> {
         let base = base.clamp(MIN_RANDOM_ACCESS_BYTES, most);
         let useful = waiting.map(|wanted| wanted.useful_bytes).max().unwrap_or(0);
         let useful = usize::try_from(useful).unwrap_or(usize::MAX).min(most);
-        let bytes = base_layers.random_access_frame(base.max(useful))?.bytes;
+        let CodedFrame { bytes, side, .. } = base_layers.random_access_frame(base.max(useful))?;
         self.forget(rendition);
-        Some(RandomAccessFrame { base: base.min(bytes.len()), bytes })
+        Some(RandomAccessFrame { base: (side + base / 2).max(base).min(bytes.len()), bytes })
     }
 
     /// Forgets who waits in this rendition: they have a frame to begin with.

@@ -202,8 +202,8 @@ impl VideoEncoding {
         let carried = Bitrate::rounded(slowest * RANDOM_ACCESS_INTERVALS);
         let base = carried.bytes_per_frame(self.rate).clamp(MIN_RANDOM_ACCESS_BYTES, most);
         // If a path carries more bytes in time, the base-layer reference of a new receiver is closer to the others'.
-        let Coded { bytes, .. } = self.encoder.join(at, base.max(self.useful[at]))?;
-        Some(RandomAccessFrame { base: base.min(bytes.len()), bytes })
+        let Coded { bytes, side, .. } = self.encoder.join(at, base.max(self.useful[at]))?;
+        Some(RandomAccessFrame { base: (side + base / 2).max(base).min(bytes.len()), bytes })
     }
 
     /// Returns the seconds since the frame before: as its capture time says, but at least those of the highest frame

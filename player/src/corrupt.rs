@@ -15,8 +15,8 @@ pub enum FrameFault {
     /// The bytes end inside the picture's header.
     #[error("it ends inside its header")]
     InsideHeader,
-    /// The bytes end inside the frame's motion.
-    #[error("it ends inside its motion")]
+    /// The bytes end inside the frame's motion, or the frame copies motion of one before it that was not decoded.
+    #[error("its motion did not come")]
     InsideMotion,
     /// The frame is predicted from earlier ones, and none came.
     #[error("the frames before it did not come")]

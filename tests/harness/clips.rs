@@ -46,6 +46,8 @@ pub struct Clip {
     pub renditions: usize,
     /// The first frame of the faster of two renditions; earlier frames are of the slower one.
     pub rises: u32,
+    /// The frame in whose place is a random-access frame.
+    pub joins: u32,
     /// The frame whose picture stays, and the first frame that moves again.
     pub stays: u32,
     /// See `stays`.
@@ -68,6 +70,7 @@ const PLAIN: Clip = Clip {
     slowest: 40,
     renditions: 1,
     rises: NEVER,
+    joins: NEVER,
     stays: NEVER,
     moves_again: NEVER,
     knows_receivers: false,
@@ -75,9 +78,9 @@ const PLAIN: Clip = Clip {
 };
 
 /// The clips whose bytes are stored as vectors.
-pub const CLIPS: [Clip; 8] = [
+pub const CLIPS: [Clip; 9] = [
     PLAIN,
-    Clip { name: "video-odd", width: 33, height: 17, slowest: 25, ..PLAIN },
+    Clip { name: "video-odd", width: 33, height: 17, frames: 36, slowest: 25, ..PLAIN },
     Clip {
         name: "video-cut",
         width: 80,
@@ -91,6 +94,7 @@ pub const CLIPS: [Clip; 8] = [
     },
     Clip { name: "video-loops", renditions: 2, ..PLAIN },
     Clip { name: "video-switch", rises: 4, ..PLAIN },
+    Clip { name: "video-join", joins: 5, ..PLAIN },
     Clip { name: "video-stays", stays: 2, knows_receivers: true, slowest: 120, moves_again: 27, frames: 30, ..PLAIN },
     Clip { name: "video-renews", width: 160, height: 160, stays: 1, slowest: 100, ..PLAIN },
     Clip { name: "video-deep", width: 50, height: 34, slowest: 60, bits: 10, ..PLAIN },
@@ -195,8 +199,13 @@ impl Clip {
             .expect("one to three renditions")
             .with_known_receivers(self.knows_receivers);
         if self.rises == NEVER {
-            let frames = scene.iter().map(|picture| encoder.encode(picture).expect("a frame of its size")).collect();
-            return (frames, encoder.rates());
+            let frame = |(number, picture)| {
+                let frames = encoder.encode(picture).expect("a frame of its size");
+                let join =
+                    if number == self.joins as usize { encoder.join(0, 8 * self.slowest as usize) } else { None };
+                join.map_or(frames, |join| vec![join])
+            };
+            return (scene.iter().enumerate().map(frame).collect(), encoder.rates());
         }
         let mut switch: Option<Switch> = None;
         let frame = |(number, picture)| {

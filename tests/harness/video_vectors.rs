@@ -14,8 +14,9 @@ use crate::reference::{Head, StoredVideo, VideoReference};
 use crate::vectors::{folder, sha256};
 
 const COLUMNS: &str = "vector\tvideo sha256\trun\tframe\tbytes\tfloor sha256\tenhanced sha256\tshown sha256\n";
-/// Which bytes of every frame arrive: all; only the base; any number, sometimes none.
-const RUNS: [&str; 3] = ["whole", "base", "cuts"];
+/// Which bytes of every frame arrive: all; only the base; any number after the side information; all, but of one frame
+/// only a part of the side information, and of the next nothing.
+pub const RUNS: [&str; 4] = ["whole", "base", "cuts", "losses"];
 
 /// A line of the manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,14 +82,15 @@ pub fn decode(tables: &[u8], stored: &[u8], run: &str, counts: &[usize]) -> Vec<
     let mut rows = Vec::new();
     for (frame, (bytes, &count)) in video.frames.iter().zip(counts).enumerate() {
         let (reference, decoder, halved) = &mut decoders[frame % renditions];
-        reference.decode(&bytes[..count]).expect("a valid frame");
-        decoder.decode(&bytes[..count]).expect("a valid frame");
+        let is_used = reference.decode(&bytes[..count]).expect("a valid frame");
+        let part = decoder.decode(&bytes[..count]).expect("a valid frame");
+        assert_eq!(is_used, part > DecodedPart::Nothing, "{run}, frame {frame}");
         decoder.render_into(&mut picture).expect("its size and format");
         let shown = if video.bits > 8 { reference.shown_deep(video.bits.into()) } else { reference.shown() };
         assert!(shown == picture.samples(), "{run}, frame {frame}: the codec shows another frame");
         let is_there = residuals.decode(&bytes[..count], &mut made).expect("a valid frame");
-        assert_eq!(is_there, halved.predict(&bytes[..count]).expect("a valid frame") > DecodedPart::Nothing);
-        if is_there {
+        if halved.predict(&bytes[..count]).expect("a valid frame") > DecodedPart::Nothing {
+            assert!(is_there, "{run}, frame {frame}: a prediction without residuals");
             taken.room(made.numbers().len()).copy_from_slice(made.numbers());
             halved.complete_with(&mut taken).expect("residuals of this frame");
         }
@@ -110,10 +112,12 @@ fn counts(video: &StoredVideo, run: &str) -> Vec<usize> {
         match (run, number % 6) {
             ("whole", _) => frame.len(),
             ("base", _) => base,
+            ("losses", _) if number == 2 => head.bytes + head.side / 2,
+            ("losses", _) if number == 3 => 0,
+            ("losses", _) => frame.len(),
             (_, 1) => base + (frame.len() - base) / 3,
-            (_, 2) => head.bytes + head.side / 2,
             (_, 3) => head.bytes + head.side + head.base_reference / 2,
-            (_, 4) => 0,
+            (_, 4) => head.bytes + head.side,
             _ => frame.len() - frame.len() / 5,
         }
     };

@@ -138,7 +138,8 @@ typedef enum {
  */
 typedef enum {
   /**
-   * Less than its head: the frame was skipped, and the picture before stays.
+   * Less than its head and motion, or its motion copies that of a frame before which was not decoded: the frame was
+   * skipped, and the picture before stays.
    */
   NESTCAST_ARRIVED_NOTHING = 0,
   /**

@@ -52,7 +52,8 @@ pub struct NestcastFrame {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NestcastArrived {
-    /// Less than its head: the frame was skipped, and the picture before stays.
+    /// Less than its head and motion, or its motion copies that of a frame before which was not decoded: the frame was
+    /// skipped, and the picture before stays.
     Nothing = 0,
     /// Less than the base: later frames are damaged until a key frame, or for 128 frames and more.
     Part = 1,

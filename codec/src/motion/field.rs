@@ -89,6 +89,8 @@ pub(crate) struct Field {
     pub(crate) renews: bool,
     /// The blocks that were not predicted from the enhancement reference in the frame before.
     refreshed: Vec<bool>,
+    /// The vectors of the last frame that blocks can copy, by block; empty if there are none.
+    pub(crate) last: Vec<Option<Vector>>,
 }
 
 impl Field {
@@ -99,6 +101,7 @@ impl Field {
         self.sources.clone_from(&other.sources);
         (self.bipredicts, self.renews) = (other.bipredicts, other.renews);
         self.refreshed.clone_from(&other.refreshed);
+        self.last.clone_from(&other.last);
     }
 
     /// Returns whether block `at` may be bi-predicted. A block that was refreshed in the frame before may not: it would
@@ -112,8 +115,9 @@ impl Field {
         [size.width().div_ceil(BLOCK_SIDE), size.height().div_ceil(BLOCK_SIDE)]
     }
 
-    /// Begins a frame of this size with constant blocks, none of which may be bi-predicted.
-    pub(crate) fn reset(&mut self, size: Size, turn: Turn) {
+    /// Begins a frame of this size with constant blocks, none of which may be bi-predicted. They can copy the vectors
+    /// `last`, one or none for each block; those of another number of blocks are ignored.
+    pub(crate) fn reset(&mut self, size: Size, turn: Turn, last: &[Option<Vector>]) {
         [self.across, self.down] = Self::grid(size);
         let count = self.across * self.down;
         self.blocks.clear();
@@ -127,6 +131,10 @@ impl Field {
         self.refreshed[Self::refreshed(count, phase + REFRESH_CYCLE_FRAMES - 1)].fill(true);
         self.sources[Self::refreshed(count, phase)].fill(Source::BaseReference);
         self.sources[Self::renewed(count, turn)].fill(Source::Constant);
+        self.last.clear();
+        if last.len() == count {
+            self.last.extend_from_slice(last);
+        }
     }
 
     /// Returns which of `count` blocks are predicted from the base-layer reference in a frame of this phase: each once
@@ -150,9 +158,16 @@ impl Field {
 
     /// Sets all blocks of frame `phase` to stand where they are.
     pub(crate) fn stand(&mut self, size: Size, phase: u8) {
-        self.reset(size, Turn { phase, renews: false });
+        self.reset(size, Turn { phase, renews: false }, &[]);
         self.blocks.fill(Block::whole(Vector::ZERO));
     }
+}
+
+/// Returns the vectors of the last frame that a block can copy: of the block at the same place, of that to the right and
+/// that below. `last`: those of all blocks, or none.
+pub(crate) fn near_in_last(last: &[Option<Vector>], at: usize, across: usize) -> [Option<Vector>; 3] {
+    let right = (at % across + 1 < across).then_some(at + 1);
+    [Some(at), right, Some(at + across)].map(|at| *last.get(at?)?)
 }
 
 /// Returns the samples of row `y` of a plane of this width that lie in some of the blocks of a grid of `across` a row.
@@ -179,13 +194,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_block_copies_from_its_own_place_the_right_and_below_where_these_are() {
+        let last: Vec<_> = (0..6).map(|at| (at != 4).then_some(Vector { x: at, y: 0 })).collect();
+        let near = |at| near_in_last(&last, at, 3).map(|vector| vector.map(|vector| vector.x));
+        assert_eq!(near(0), [Some(0), Some(1), Some(3)]);
+        assert_eq!(near(1), [Some(1), Some(2), None], "the block below is constant");
+        assert_eq!(near(2), [Some(2), None, Some(5)]);
+        assert_eq!(near(5), [Some(5), None, None]);
+        assert_eq!(near_in_last(&[], 1, 3), [None; 3]);
+    }
+
+    #[test]
     fn what_was_refreshed_in_the_frame_before_may_not_be_bipredicted() {
         let size = Size::new(640, 360).expect("a valid size");
         let mut before = Field::default();
         let mut field = Field::default();
         for phase in 0..128 {
-            before.reset(size, Turn { phase: (phase + 127) % 128, renews: phase % 2 == 0 });
-            field.reset(size, Turn { phase, renews: phase % 3 == 0 });
+            before.reset(size, Turn { phase: (phase + 127) % 128, renews: phase % 2 == 0 }, &[]);
+            field.reset(size, Turn { phase, renews: phase % 3 == 0 }, &[]);
             field.bipredicts = true;
             for (at, source) in before.sources.iter().enumerate() {
                 assert_eq!(
@@ -208,7 +234,7 @@ mod tests {
             for cycle in 0..16 {
                 let mut refreshed = vec![0; constants.len()];
                 for phase in 0..8 {
-                    field.reset(size, Turn { phase: cycle * 8 + phase, renews });
+                    field.reset(size, Turn { phase: cycle * 8 + phase, renews }, &[]);
                     for (at, source) in field.sources.iter().enumerate() {
                         refreshed[at] += u32::from(*source != Source::EnhancementReference);
                         constants[at] += u32::from(*source == Source::Constant);

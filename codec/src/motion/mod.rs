@@ -2,6 +2,7 @@
 
 pub(crate) mod field;
 mod interpolate;
+pub(crate) mod last_vectors;
 pub(crate) mod overlap;
 pub(crate) mod reference;
 pub(crate) mod search;

@@ -371,7 +371,7 @@ mod tests {
                 plane.continue_borders();
             }
             let mut field = Field::default();
-            field.reset(size, Turn { phase: 0, renews: true });
+            field.reset(size, Turn { phase: 0, renews: true }, &[]);
             let mut last = None;
             for block in &mut field.blocks {
                 // Runs of blocks that move alike.

@@ -6,19 +6,24 @@
 use crate::entropy::probability::{Probability, RATE_OF_MOTION};
 use crate::entropy::range_coder::{Coder, RangeDecoder, RangeEncoder, ZERO_PADDING};
 use crate::error::Error;
-use crate::motion::field::{Block, Field, Source, Turn};
+use crate::motion::field::{Block, Field, Source, Turn, near_in_last};
 use crate::motion::vector::Vector;
 use crate::picture::Size;
 
 /// The vectors that a block can copy.
-pub(crate) const MERGE_CANDIDATES: usize = 5;
+pub(crate) const MERGE_CANDIDATES: usize = 8;
 /// Bits of a constant's level.
 const LEVEL_BITS: u32 = 6;
 
-/// By number of neighbours that copy their vector.
+/// The most vectors in a list, besides the prediction and the zero vector, that contexts tell apart.
+pub(crate) const MAX_OTHERS: usize = 3;
+/// By number of such vectors, and of neighbours that copy their vector.
 const MERGE_CONTEXT: usize = 0;
-const CANDIDATE_CONTEXT: usize = MERGE_CONTEXT + 3;
-const CONSTANT_CONTEXT: usize = CANDIDATE_CONTEXT + MERGE_CANDIDATES - 1;
+/// By number of such vectors, and of vectors passed over.
+const CANDIDATE_CONTEXT: usize = MERGE_CONTEXT + 3 * (MAX_OTHERS + 1);
+/// The first context of each number of such vectors: each vector more needs one context more.
+const CANDIDATES_OF_OTHERS: [usize; MAX_OTHERS + 1] = [0, 1, 3, 6];
+const CONSTANT_CONTEXT: usize = CANDIDATE_CONTEXT + CANDIDATES_OF_OTHERS[MAX_OTHERS] + MERGE_CANDIDATES - 1;
 /// By number of neighbours that are split.
 const SPLIT_CONTEXT: usize = CONSTANT_CONTEXT + 1;
 /// Whether a partition's vector is that of the partition before.
@@ -41,8 +46,14 @@ const SIDE_INFO_CONTEXTS: usize = SECOND_LENGTH + 2 * MAX_LENGTH;
 /// (`models/train/nestcast_train/frames/video_tables.py`).
 #[rustfmt::skip]
 const CONTEXT_PRIORS: [u8; SIDE_INFO_CONTEXTS] = [
-    163, 234, 247, // MERGE
-    75, 69, 86, 60, // CANDIDATE
+    224, 245, 247, // MERGE
+    186, 223, 239,
+    168, 209, 232,
+    132, 182, 216,
+    67, // CANDIDATE
+    47, 56,
+    92, 90, 70,
+    145, 123, 150, 118, 103, 105, 63,
     12, // CONSTANT
     28, 115, 142, // SPLIT
     92, 60, 78, // SAME
@@ -83,6 +94,11 @@ impl Note {
     pub(crate) const fn new(merged: bool, split: bool, activity: u32) -> Self {
         Self { merged, split, bipredicted: false, activity }
     }
+}
+
+/// Returns the index of the last candidate in the longest list with this number of others.
+pub(crate) const fn last_candidate(others: usize) -> usize {
+    if others < MAX_OTHERS { others + 1 } else { MERGE_CANDIDATES - 1 }
 }
 
 /// Returns the context of vectors, by the sum of the activities to the left and above.
@@ -126,11 +142,11 @@ impl SideInfo {
         &mut self,
         bytes: &[u8],
         size: Size,
-        turn: Turn,
-        bipredicts: bool,
+        (turn, bipredicts): (Turn, bool),
+        last: &[Option<Vector>],
         field: &mut Field,
     ) -> Result<(), Error> {
-        field.reset(size, turn);
+        field.reset(size, turn, last);
         field.bipredicts = bipredicts;
         self.reset(field);
         let mut coder = std::mem::take(&mut self.decoder);
@@ -185,7 +201,7 @@ impl SideInfo {
         let candidates = &near.candidates;
         let whole = block.whole_vector();
         let chosen = whole.and_then(|vector| candidates.iter().position(|other| *other == vector));
-        if let Some(index) = self.merge(coder, near.merged, candidates.len() - 1, chosen)? {
+        if let Some(index) = self.merge(coder, [candidates.others(), near.merged], candidates.len() - 1, chosen)? {
             return Some((Block::whole(candidates.get(index)), Note::new(true, false, 0)));
         }
         if self.bit(coder, CONSTANT_CONTEXT, matches!(block, Block::Constant(_)))? {
@@ -210,19 +226,21 @@ impl SideInfo {
         Some((Block::Moved(coded), note))
     }
 
-    /// Codes whether a block copies a candidate, and which; `last` is the last one's index.
+    /// Codes whether a block copies a candidate, and which; `last` is the last one's index. `near`: the numbers of the
+    /// contexts.
     fn merge<C: Coder>(
         &mut self,
         coder: &mut C,
-        merged: usize,
+        [others, merged]: [usize; 2],
         last: usize,
         chosen: Option<usize>,
     ) -> Option<Option<usize>> {
-        if !self.bit(coder, MERGE_CONTEXT + merged, chosen.is_some())? {
+        if !self.bit(coder, MERGE_CONTEXT + 3 * others + merged, chosen.is_some())? {
             return Some(None);
         }
+        let contexts = CANDIDATE_CONTEXT + CANDIDATES_OF_OTHERS[others];
         let mut index = 0;
-        while index < last && self.bit(coder, CANDIDATE_CONTEXT + index, chosen.is_some_and(|chosen| chosen > index))? {
+        while index < last && self.bit(coder, contexts + index, chosen.is_some_and(|chosen| chosen > index))? {
             index += 1;
         }
         Some(Some(index))
@@ -251,8 +269,9 @@ impl SideInfo {
 
     /// Codes with `coder` what copying a candidate takes, or copying none. As the functions below, it is for coders
     /// that count bits and change no probability.
-    pub(crate) fn price_of_merge<C: Coder>(&mut self, coder: &mut C, merged: usize, chosen: Option<usize>) {
-        let _ = self.merge(coder, merged, MERGE_CANDIDATES - 1, chosen);
+    pub(crate) fn price_of_merge<C: Coder>(&mut self, coder: &mut C, near: [usize; 2], chosen: Option<usize>) {
+        let last = last_candidate(near[0]);
+        let _ = self.merge(coder, near, last, chosen);
     }
 
     /// Whether a block that copies no candidate is constant, and the level of one that is.
@@ -353,7 +372,7 @@ impl SideInfo {
             at,
             constant: field.sources[at] == Source::Constant,
             may_bipredict: field.may_bipredict(at),
-            candidates: Candidates::of(vectors),
+            candidates: Candidates::of(vectors, near_in_last(&field.last, at, field.across)),
             merged: sum(&|note| u32::from(note.merged)) as usize,
             split: sum(&|note| u32::from(note.split)) as usize,
             bipredicted: sum(&|note| u32::from(note.bipredicted)) as usize,
@@ -415,16 +434,17 @@ pub(crate) struct Candidates {
 }
 
 impl Candidates {
-    /// Makes them from the vectors of the partitions to the left, above, and above to the right or else to the left.
-    pub(crate) fn of(vectors: [Option<Vector>; 3]) -> Self {
+    /// Makes them from the vectors of the partitions to the left, above, and above to the right or else to the left, and
+    /// from those of the last frame.
+    pub(crate) fn of(vectors: [Option<Vector>; 3], last: [Option<Vector>; 3]) -> Self {
         let mut known = vectors.into_iter().flatten();
         let predicted = match (known.next(), known.next(), known.next()) {
             (Some(a), Some(b), Some(c)) => Vector::median(a, b, c),
             (first, ..) => first.unwrap_or_default(),
         };
         let mut all = Self { vectors: [predicted; MERGE_CANDIDATES], count: 1 };
-        for vector in vectors.into_iter().flatten().chain([Vector::ZERO]) {
-            if !all.as_slice().contains(&vector) && all.count < MERGE_CANDIDATES {
+        for vector in vectors.into_iter().chain(last).flatten().chain([Vector::ZERO]) {
+            if !all.as_slice().contains(&vector) {
                 all.vectors[all.count] = vector;
                 all.count += 1;
             }
@@ -438,6 +458,12 @@ impl Candidates {
 
     fn iter(&self) -> std::slice::Iter<'_, Vector> {
         self.as_slice().iter()
+    }
+
+    /// Returns how many there are besides the prediction and the zero vector, up to [`MAX_OTHERS`].
+    pub(crate) fn others(&self) -> usize {
+        let zero = usize::from(self.vectors[0] != Vector::ZERO);
+        (self.count - 1 - zero).min(MAX_OTHERS)
     }
 
     const fn len(&self) -> usize {
@@ -483,12 +509,12 @@ mod tests {
         let size = Size::new(8192, 8192).expect("a valid size");
         for turn in [(0, true), (1, false), (64, true)].map(|(phase, renews)| Turn { phase, renews }) {
             let mut field = Field::default();
-            field.reset(size, turn);
+            field.reset(size, turn, &[]);
             for (block, source) in field.blocks.iter_mut().zip(&field.sources) {
                 *block = if *source == Source::Constant { Block::Constant(9) } else { Block::whole(Vector::ZERO) };
             }
             let bytes = encode(&mut field);
-            assert_eq!(SideInfo::default().decode(&bytes, size, turn, false, &mut Field::default()), Ok(()));
+            assert_eq!(SideInfo::default().decode(&bytes, size, (turn, false), &[], &mut Field::default()), Ok(()));
         }
     }
 
@@ -499,11 +525,14 @@ mod tests {
             phase in 0..128_u8,
             renews: bool,
             bipredicts: bool,
+            last in prop::collection::vec(block(), 35),
+            follows: bool,
         ) {
             let size = Size::new(105, 70).expect("a valid size");
             let turn = Turn { phase, renews };
             let mut field = Field::default();
-            field.reset(size, turn);
+            let last: Vec<_> = last.iter().filter(|_| follows).map(|block| block.vector(0)).collect();
+            field.reset(size, turn, &last);
             field.bipredicts = bipredicts;
             for (at, block) in blocks.iter().enumerate() {
                 let moves = field.sources[at] != Source::Constant;
@@ -517,7 +546,7 @@ mod tests {
             let bytes = encode(&mut field);
             prop_assert_eq!(&field, &before);
             let mut read = Field::default();
-            prop_assert_eq!(SideInfo::default().decode(&bytes, size, turn, bipredicts, &mut read), Ok(()));
+            prop_assert_eq!(SideInfo::default().decode(&bytes, size, (turn, bipredicts), &last, &mut read), Ok(()));
             prop_assert_eq!(read, field);
         }
 
@@ -530,7 +559,7 @@ mod tests {
         ) {
             let size = Size::new(105, 70).expect("a valid size");
             let turn = Turn { phase, renews };
-            let _ = SideInfo::default().decode(&bytes, size, turn, bipredicts, &mut Field::default());
+            let _ = SideInfo::default().decode(&bytes, size, (turn, bipredicts), &[], &mut Field::default());
         }
     }
 }

@@ -4,7 +4,6 @@ use bytes::BytesMut;
 
 use crate::error::{Error, Quantity};
 use crate::motion::field::Field;
-use crate::motion::side_info::SideInfo;
 use crate::parallel::Threads;
 use crate::picture::Size;
 use crate::residual::decoder::ResidualDecoder;
@@ -13,7 +12,8 @@ use crate::residual::planes::Planes420;
 use crate::scratch::Scratch;
 use crate::stream::decoder::DEFAULT_MAX_PIXELS;
 use crate::video::ages::Gains;
-use crate::video::frame::{CodedFrame, base_reference_alone};
+use crate::video::frame::{CodedFrame, random_access};
+use crate::video::frame_motion::FrameMotion;
 use crate::video::head::Head;
 use crate::video::model::VideoModel;
 use crate::video::state::State;
@@ -36,7 +36,7 @@ pub struct BaseLayerDecoder {
     threads: Threads,
     /// One pixel in size until the first frame arrives.
     pub(super) state: State,
-    side_info: SideInfo,
+    motion: FrameMotion,
     field: Field,
     room: Scratch<i32>,
     decoder: ResidualDecoder,
@@ -64,7 +64,7 @@ impl BaseLayerDecoder {
             size,
             max_pixels: DEFAULT_MAX_PIXELS,
             state: State::new(Size::ONE),
-            side_info: SideInfo::default(),
+            motion: FrameMotion::default(),
             field: Field::default(),
             room: Scratch::default(),
             decoder: ResidualDecoder::new(&threads),
@@ -83,8 +83,9 @@ impl BaseLayerDecoder {
         self
     }
 
-    /// Decodes the base layer of the next frame, and reads no byte after it. Returns whether there was enough of the
-    /// frame; if not, the reference stays.
+    /// Decodes the base layer of the next frame, and reads no byte after it. Returns `false`, and the reference stays, if
+    /// there is not enough of the frame, or if it copies vectors of a frame that was not decoded. Every 32nd frame copies
+    /// none.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if the bytes break the specification; then the reference stays. [`Error::Limit`] if frames are
@@ -100,19 +101,19 @@ impl BaseLayerDecoder {
             self.state = State::new(self.size);
             self.residual = Planes420::new(self.size);
         }
-        let Self { model, size, state, side_info, field, room, threads, decoder, .. } = self;
+        let Self { model, size, state, motion, field, room, threads, decoder, .. } = self;
+        // Checked completely before the state changes.
+        if !motion.read(&head, side, *size, field)? {
+            return Ok(false);
+        }
         if head.key {
             state.predict_nothing();
         } else if head.stays {
             state.predict_same(head.turn());
+        } else if head.switches {
+            state.predict_switch(field, threads, room);
         } else {
-            // Checked completely before the state changes.
-            side_info.decode(side, *size, head.turn(), head.bipredicts, field)?;
-            if head.switches {
-                state.predict_switch(field, threads, room);
-            } else {
-                state.predict_base_layer(field, threads, room);
-            }
+            state.predict_base_layer(field, threads, room);
         }
         let model = model.of(head.key);
         decoder.start(*size, head.planes);
@@ -126,19 +127,21 @@ impl BaseLayerDecoder {
     }
 
     /// Returns a random-access frame, of at most `max_bytes`, for receivers that have none of the frames before. It
-    /// replaces the last frame: it sets their two references to an embedded picture of the base-layer reference.
+    /// replaces the last frame: it sets their two references to an embedded picture of the base-layer reference. It also
+    /// has the vectors that the next frame can copy. If these take more than half of `max_bytes`, the picture has the other
+    /// half, and the frame is larger.
     /// Returns `None` before the first frame.
     #[must_use]
     pub fn random_access_frame(&mut self, max_bytes: usize) -> Option<CodedFrame> {
         let phase = self.phase?;
-        let Self { model, state, residual, coder, bytes, .. } = self;
+        let Self { model, size, state, residual, coder, bytes, motion, .. } = self;
         for (out, plane) in residual.planes_mut().into_iter().zip(&state.base_reference.planes) {
             let rows = out.chunks_exact_mut(plane.width).enumerate();
             rows.for_each(|(y, out)| out.copy_from_slice(plane.row(y)));
         }
         let (planes, string) = coder.encode(&model.key, residual, max_bytes);
         let head = Head { phase, key: true, planes, ..Head::default() };
-        Some(base_reference_alone(bytes, head, &[], &string, max_bytes))
+        Some(random_access(bytes, head, &motion.last.encode(*size), &string, max_bytes))
     }
 }
 

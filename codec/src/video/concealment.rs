@@ -90,7 +90,7 @@ mod tests {
     /// A field of two blocks, the second of which is static.
     fn field(x: i16, y: i16) -> Field {
         let mut field = Field::default();
-        field.reset(Size::new(32, 16).expect("a valid size"), Turn::default());
+        field.reset(Size::new(32, 16).expect("a valid size"), Turn::default(), &[]);
         field.blocks = vec![Block::whole(Vector { x, y }), Block::Constant(7)];
         field
     }

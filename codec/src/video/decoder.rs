@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Quantity};
-use crate::motion::side_info::SideInfo;
 use crate::observer::{Observer, Stage};
 use crate::parallel::Threads;
 use crate::picture::{Size, ViewMut};
@@ -15,6 +14,7 @@ use crate::stream::decoder::DEFAULT_MAX_PIXELS;
 use crate::transform::{Position, TransformError};
 use crate::video::ages::Gains;
 use crate::video::concealment::Motion;
+use crate::video::frame_motion::FrameMotion;
 use crate::video::head::Head;
 use crate::video::model::VideoModel;
 use crate::video::residuals::{BASE, ENHANCEMENT, FrameResiduals, SHOWN};
@@ -29,7 +29,9 @@ type NextReference = for<'a> fn(&'a mut State) -> NextPlanes<'a>;
 /// The part of a frame that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DecodedPart {
-    /// The head or side information is incomplete: the frame was skipped, and the picture before stays.
+    /// The frame was skipped, and the picture before stays. Its head or side information is incomplete; or it copies
+    /// vectors of the frame before, which was not decoded: then frames are skipped up to the next that copies none, every
+    /// 32nd at least, or a random-access frame.
     Nothing,
     /// Less than the base layer: later frames are damaged until a key frame or a random-access frame, or until 128 frames
     /// or more [renewed](crate::FrameHead::renews) every block.
@@ -52,7 +54,7 @@ pub struct VideoDecoder {
     /// One pixel in size until the first frame arrives.
     pub(super) state: State,
     motion: Motion,
-    side_info: SideInfo,
+    frame_motion: FrameMotion,
     room: Scratch<i32>,
     decoder: ResidualDecoder,
     residual: Planes420<i16>,
@@ -95,7 +97,7 @@ impl VideoDecoder {
             threads,
             state: State::new(Size::ONE),
             motion: Motion::default(),
-            side_info: SideInfo::default(),
+            frame_motion: FrameMotion::default(),
             room: Scratch::default(),
             residual: Planes420::default(),
             given: FrameResiduals::default(),
@@ -184,7 +186,12 @@ impl VideoDecoder {
         let Some((head, length)) = Head::parse(frame)? else { return Ok(DecodedPart::Nothing) };
         let Some((side, string)) = frame[length..].split_at_checked(head.side) else { return Ok(DecodedPart::Nothing) };
         self.begin()?;
-        let Self { model, state, motion, side_info, room, threads, .. } = self;
+        let Self { model, state, motion, frame_motion, room, threads, .. } = self;
+        // Checked completely before the state changes.
+        if !frame_motion.read(&head, side, state.size, &mut motion.next)? {
+            return Ok(DecodedPart::Nothing);
+        }
+        threads.end(Stage::SideInfo);
         if head.key {
             motion.forget();
             state.predict_nothing();
@@ -192,15 +199,11 @@ impl VideoDecoder {
             motion.forget();
             state.predict_same(head.turn());
             threads.end(Stage::Predict);
+        } else if head.switches {
+            state.predict_switch(motion.advance(), threads, room);
+            threads.end(Stage::Predict);
         } else {
-            // Checked completely before the state changes.
-            side_info.decode(side, state.size, head.turn(), head.bipredicts, &mut motion.next)?;
-            threads.end(Stage::SideInfo);
-            if head.switches {
-                state.predict_switch(motion.advance(), threads, room);
-            } else {
-                state.predict((motion.advance(), head.phase), model.of(false), threads, room);
-            }
+            state.predict((motion.advance(), head.phase), model.of(false), threads, room);
             threads.end(Stage::Predict);
         }
         (self.head, self.arrived, self.kept) = (Some(head), string.len(), None);

@@ -94,7 +94,8 @@ impl VideoEncoder {
     /// Returns a random-access frame for receivers that have none of the frames before. It replaces the last frame, and
     /// sets their two references to an embedded picture of the base-layer reference, of at most `max_bytes`. They
     /// continue with the next frame: at once close to all other receivers, and closer with every refreshed block. That
-    /// next frame has no bi-predicted blocks.
+    /// next frame has no bi-predicted blocks. If the vectors that it copies take more than half of `max_bytes`, the picture
+    /// has the other half, and this frame is larger.
     #[must_use]
     pub fn join(&mut self, max_bytes: usize) -> CodedFrame {
         self.encoder.join(self.source.last_phase(), max_bytes)

@@ -72,3 +72,16 @@ pub(super) fn base_reference_alone(
     out.truncate(side + head.base_reference);
     CodedFrame::new(&head, side, out.split().freeze())
 }
+
+/// Returns a frame that is predicted from nothing in place of another one, all of which is its base layer. `side`: the
+/// vectors that the next frame can copy. It has at most `max_bytes`, or half of these for the picture if the vectors take
+/// the other half or more.
+pub(super) fn random_access(
+    out: &mut BytesMut,
+    head: Head,
+    side: &[u8],
+    string: &[u8],
+    max_bytes: usize,
+) -> CodedFrame {
+    base_reference_alone(out, head, side, string, max_bytes.max(side.len() + MAX_HEAD + max_bytes / 2))
+}

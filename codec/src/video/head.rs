@@ -8,7 +8,7 @@ use crate::subband::quantise::MAX_PLANES;
 pub(super) const MAX_HEAD: usize = 2 + 3 * MAX_VARINT;
 /// The maximum bytes of a number, which is at most 2^28 - 1.
 const MAX_VARINT: usize = 4;
-/// The frame is predicted from nothing, and has no side information.
+/// The frame is predicted from nothing. Its side information has the vectors that the next frame can copy, if any.
 const KEY_FLAG: u16 = 1 << 7;
 /// Blocks may be bi-predicted.
 const BIPREDICTION_FLAG: u16 = 1 << 12;
@@ -38,7 +38,7 @@ pub(crate) struct Head {
     pub(crate) stays: bool,
     /// Whether some blocks are predicted from nothing; never with `key`.
     pub(crate) renews: bool,
-    /// Bytes of side information.
+    /// Bytes of side information; a frame that is predicted from nothing may have none.
     pub(crate) side: usize,
     /// Bytes of the bitstream in the base-layer reference.
     pub(crate) base_reference: usize,
@@ -93,11 +93,6 @@ fn corrupt(why: &'static str) -> Error {
 }
 
 impl Head {
-    /// Returns whether the frame has side information.
-    const fn has_side(&self) -> bool {
-        !self.key && !self.stays
-    }
-
     /// Returns its place in the refresh cycle.
     pub(super) const fn turn(&self) -> Turn {
         Turn { phase: self.phase, renews: self.renews }
@@ -120,7 +115,7 @@ impl Head {
         let flags = flags.into_iter().fold(0, |all, (is_set, flag)| if is_set { all | flag } else { all });
         let fixed = u16::from(self.phase) | flags | u16::from(self.planes) << 8;
         out.extend(fixed.to_le_bytes());
-        if self.has_side() {
+        if !self.stays {
             varint(out, self.side);
         }
         varint(out, self.base_reference);
@@ -143,7 +138,7 @@ impl Head {
         }
         let [low, high] = fixed.to_le_bytes();
         let planes = high & MAX_PLANES;
-        let side = if key || stays { Some(0) } else { number(&mut rest)? };
+        let side = if stays { Some(0) } else { number(&mut rest)? };
         let Some(side) = side else { return Ok(None) };
         let Some(base_reference) = number(&mut rest)? else { return Ok(None) };
         let Some(beyond) = number(&mut rest)? else { return Ok(None) };
@@ -196,6 +191,7 @@ mod tests {
     fn heads_round_trip_and_every_prefix_asks_for_more() {
         for (flags, side, base_reference, enhancement_reference) in [
             (KEY_FLAG, 0, 0, 0),
+            (KEY_FLAG, 9, 300, 301),
             (BIPREDICTION_FLAG, 0, 5, 5),
             (SWITCH_FLAG, 127, 128, 20_000),
             (0, 1, 1, 1),

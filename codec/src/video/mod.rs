@@ -11,6 +11,7 @@ mod difference;
 pub(crate) mod display;
 pub(crate) mod encoder;
 pub(crate) mod frame;
+mod frame_motion;
 pub(crate) mod head;
 mod lagrange_multiplier;
 pub(crate) mod model;

@@ -7,6 +7,7 @@ use nestcast_units::FrameRate;
 
 use crate::error::Error;
 use crate::motion::field::{Field, Turn};
+use crate::motion::last_vectors::LastVectors;
 use crate::motion::reference::{Plane, Reference};
 use crate::motion::search::Choice;
 use crate::motion::search::search_parameters::{Effort, SearchParameters};
@@ -21,7 +22,7 @@ use crate::simd::widest;
 use crate::stream::interleave::Limit;
 use crate::video::ages::Gains;
 use crate::video::difference::{Difference, SkippedBlocks};
-use crate::video::frame::{CodedFrame, base_reference_alone, compose};
+use crate::video::frame::{CodedFrame, base_reference_alone, compose, random_access};
 use crate::video::head::Head;
 use crate::video::lagrange_multiplier::lagrange_multiplier;
 use crate::video::model::VideoModel;
@@ -55,6 +56,8 @@ pub(super) struct RenditionEncoder {
     skipped: SkippedBlocks,
     residual: Planes420<i16>,
     pub(super) field: Field,
+    /// The vectors of the last frame.
+    last_vectors: LastVectors,
     /// The frame's side information.
     side: Vec<u8>,
     choice: Choice,
@@ -90,6 +93,7 @@ impl RenditionEncoder {
             skipped: SkippedBlocks::default(),
             residual: Planes420::new(size),
             field: Field::default(),
+            last_vectors: LastVectors::default(),
             side: Vec::new(),
             choice: Choice::default(),
             room: Scratch::default(),
@@ -114,6 +118,7 @@ impl RenditionEncoder {
             was_key,
             base_reference_error,
             renewal: self.renewal.clone(),
+            last_vectors: self.last_vectors.clone(),
             choice: self.choice.branch(),
             ..Self::new(self.model.clone(), &settings, self.threads.clone())
         }
@@ -129,6 +134,7 @@ impl RenditionEncoder {
             self.field.stand(self.size, phase);
             self.choice.begin_anew();
             self.side.clear();
+            self.last_vectors.set(phase, &self.field);
         }
         if stays && self.renewal.is_settled() {
             let head = Head { phase, stays, ..Head::default() };
@@ -148,6 +154,7 @@ impl RenditionEncoder {
                 self.side.clear();
                 self.choice.begin_anew();
                 self.state.predict_nothing();
+                self.last_vectors.clear(phase);
                 self.renewal.handle_key();
             }
             News::Changes => {
@@ -190,8 +197,8 @@ impl RenditionEncoder {
         Ok(CodedFrame::new(&head, side, self.bytes.split().freeze()))
     }
 
-    /// Returns the base-layer reference as a picture of its own, of at most `max_bytes`, in place of the frame of this
-    /// phase.
+    /// Returns the base-layer reference as a picture of its own in place of the frame of this phase, with the vectors that
+    /// the next frame can copy, as [`random_access`].
     pub(super) fn join(&mut self, phase: u8, max_bytes: usize) -> CodedFrame {
         // A receiver that joins has no picture before this one.
         self.choice.begin_anew();
@@ -201,14 +208,14 @@ impl RenditionEncoder {
 
     /// Returns the frame of [`Self::join`] for decoders that may begin with it later. The next frames do not change.
     pub(super) fn random_access_frame(&mut self, phase: u8, max_bytes: usize) -> CodedFrame {
-        let Self { state, residual, coder, model, bytes, .. } = self;
+        let Self { size, state, residual, coder, model, bytes, last_vectors, .. } = self;
         for (out, plane) in residual.planes_mut().into_iter().zip(&state.base_reference.planes) {
             let rows = out.chunks_exact_mut(plane.width).enumerate();
             rows.for_each(|(y, out)| out.copy_from_slice(plane.row(y)));
         }
         let (planes, string) = coder.encode(&model.key, residual, max_bytes);
         let head = Head { phase, key: true, planes, ..Head::default() };
-        base_reference_alone(bytes, head, &[], &string, max_bytes)
+        random_access(bytes, head, &last_vectors.encode(*size), &string, max_bytes)
     }
 
     /// Returns the base-layer reference for receivers that come from another rendition, in place of the frame of this
@@ -246,16 +253,29 @@ impl RenditionEncoder {
 
     /// Predicts the frame, and codes its motion. `receivers`: the slowest and the fastest one's bytes of the frame.
     fn predict(&mut self, source: &mut Source, turn: Turn, receivers: [usize; 2], searched: bool) {
-        let Self { model, size, threads, effort, state, choice, field, side, room, base_reference_error, .. } = self;
+        let Self {
+            model,
+            size,
+            threads,
+            effort,
+            state,
+            choice,
+            last_vectors,
+            field,
+            side,
+            room,
+            base_reference_error,
+            ..
+        } = self;
         let aim = SearchParameters {
-            size: *size,
-            turn,
             lambda: lagrange_multiplier(*size, receivers, *base_reference_error),
             most_bytes: receivers[0] / SIDE_SHARE[1] * SIDE_SHARE[0],
             threads: threads.clone(),
             effort: *effort,
         };
+        field.reset(*size, turn, last_vectors.of_frame(turn.phase));
         choice.run(&aim, &mut source.search, searched, state.references(), field, side);
+        last_vectors.set(turn.phase, field);
         state.predict((field, turn.phase), model.of(false), threads, room);
         threads.end(Stage::Predict);
     }

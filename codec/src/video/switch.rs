@@ -68,6 +68,7 @@ impl Switch {
         let Self { base_reference, predicted, field, side, side_info, .. } = self;
         field.copy_from(motion);
         field.bipredicts = false;
+        field.last.clear();
         for block in &mut field.blocks {
             if let Block::Bipredicted([first, _]) = *block {
                 *block = Block::whole(first);

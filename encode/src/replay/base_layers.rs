@@ -5,10 +5,11 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use nestcast_codec::{BaseLayerDecoder, CodedFrame, FrameHead, Size, VideoModel};
 
-/// The most base layers that wait to be decoded. A decoder that begins with the oldest has, after this number of frames,
-/// almost the reference of one that has all: if all of them renew, every block was predicted from nothing three times. What is shown
-/// from it is as near to the others' pictures, within 2 % of the squared error; after 256 frames it is not.
-pub(super) const WINDOW_FRAMES: usize = 384;
+/// The most base layers that wait to be decoded. A decoder that begins with the oldest decodes at least 384 of them,
+/// because one of any 32 frames copies no vectors of the frame before. It then has almost the reference of one that has
+/// all: if all of them renew, every block was predicted from nothing three times. What is shown from it is as near to the
+/// others' pictures, within 2 % of the squared error; after 256 frames it is not.
+pub(super) const WINDOW_FRAMES: usize = 415;
 
 /// The base layers of the last frames, and the reference that they make.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(super) struct BaseLayers {
     waiting: VecDeque<BaseLayer>,
     /// The decoder of those before; `None` if the oldest that waits is the first to decode.
     decoder: Option<BaseLayerDecoder>,
+    /// Whether the last base layer was decoded: not if it is corrupt, or copies vectors of one that is missing.
+    is_current: bool,
 }
 
 #[derive(Debug)]
@@ -30,7 +33,7 @@ struct BaseLayer {
 
 impl BaseLayers {
     pub(super) const fn new(model: VideoModel, size: Size) -> Self {
-        Self { model, size, waiting: VecDeque::new(), decoder: None }
+        Self { model, size, waiting: VecDeque::new(), decoder: None, is_current: false }
     }
 
     /// Adds the base layer of the next frame, which has this head. After a key frame those before it are useless.
@@ -73,13 +76,13 @@ impl BaseLayers {
         let new = || BaseLayerDecoder::new(model.clone(), size, 1).with_max_pixels(u64::MAX);
         let decoder = self.decoder.get_or_insert_with(new);
         // A base layer that is corrupt changes nothing, as at every receiver.
-        let _ = decoder.decode(&bytes);
+        self.is_current = decoder.decode(&bytes) == Ok(true);
     }
 
     /// Returns the random-access frame of at most `max_bytes` that replaces the last frame; `None` while base layers
-    /// wait.
+    /// wait, or if the last one could not be decoded.
     pub(super) fn random_access_frame(&mut self, max_bytes: usize) -> Option<CodedFrame> {
-        let decoder = self.decoder.as_mut().filter(|_| self.waiting.is_empty())?;
+        let decoder = self.decoder.as_mut().filter(|_| self.waiting.is_empty() && self.is_current)?;
         decoder.random_access_frame(max_bytes)
     }
 }

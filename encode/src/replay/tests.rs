@@ -156,7 +156,7 @@ fn late_join((header, frames): &(VideoHeader, Vec<Vec<Bytes>>)) -> (f64, bool) {
     for _ in 1..frames.len() {
         whole.decode(&next(&mut replay, &demand).expect("a frame").1.frame.bytes).expect("a frame");
     }
-    assert_eq!(replay.base_layers[0].waiting(), 384);
+    assert_eq!(replay.base_layers[0].waiting(), base_layers::WINDOW_FRAMES);
     let was_decoding = replay.base_layers[0].is_decoding();
     let bandwidth = Bitrate::from_bits(800_000);
     let entry = demand.register();
@@ -181,9 +181,9 @@ fn who_joins_a_recorded_slide_late_gets_it_and_base_layers_that_renew_the_pictur
     assert!(difference < 2.0 && was_decoding, "{difference}");
     let (difference, was_decoding) = late_join(&encoded_of(slide(500, 80), 1, true));
     assert!(difference < 100.0 && was_decoding, "{difference}");
-    let (difference, was_decoding) = late_join(&encoded_of(slide(500, 390), 1, true));
+    let (difference, was_decoding) = late_join(&encoded_of(slide(500, 420), 1, true));
     assert!(difference < 100.0 && was_decoding, "{difference}: nobody joined, so no frame renews its part");
-    let (difference, was_decoding) = late_join(&encoded_of(slide(500, 390), 1, false));
+    let (difference, was_decoding) = late_join(&encoded_of(slide(500, 420), 1, false));
     assert!(difference < 100.0 && !was_decoding, "{difference}: each renews its part of the picture");
     let (difference, was_decoding) = late_join(&encoded_of(slide(600, 0), 1, false));
     assert!(difference < 2.0 && !was_decoding, "{difference}: each renews its part of the slide");

@@ -2,7 +2,10 @@
 
 use std::io::{Read, Write};
 
-use nestcast_codec::{Bitrate, Budget, MIN_RANDOM_ACCESS_BYTES, RenditionRates, SoundRecord, VideoHeader, VideoWriter};
+use bytes::Bytes;
+use nestcast_codec::{
+    Bitrate, Budget, FrameHead, MIN_RANDOM_ACCESS_BYTES, RenditionRates, SoundRecord, VideoHeader, VideoWriter,
+};
 
 use super::{Error, Frames};
 
@@ -55,7 +58,7 @@ pub fn cut<R: Read>(frames: &mut Frames<R>, bitrate: Bitrate, mut output: impl W
         let count = frame.allowed(&mut budget);
         let key = frame.head.is_some_and(|head| head.key);
         frame.captured.into_iter().for_each(|micros| writer.captured(micros));
-        let beginning = frames.take_random_access().filter(|_| !key).map(|bytes| bytes.slice(..bytes.len().min(most)));
+        let beginning = frames.take_random_access().filter(|_| !key).map(|bytes| shortened(&bytes, most));
         beginning.iter().for_each(|bytes| writer.random_access(bytes));
         let record = writer.frame(&frame.bytes[..count], key);
         put(&record)?;
@@ -67,6 +70,12 @@ pub fn cut<R: Read>(frames: &mut Frames<R>, bitrate: Bitrate, mut output: impl W
     }
     put(&writer.finish())?;
     Ok(kept)
+}
+
+/// Returns the first bytes of a random-access frame: `most` of them, or more if its motion would take over half of these.
+fn shortened(frame: &Bytes, most: usize) -> Bytes {
+    let side = FrameHead::parse(frame).ok().flatten().map_or(0, |head| head.side);
+    frame.slice(..frame.len().min(most.max(side.saturating_add(most / 2))))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Sections 22 and 23: a frame's blocks, and their coding in its side information.
+//! Sections 22 and 23: a frame's blocks, their coding in its side information, and what the next frame copies of them.
 
 use std::ops::Range;
 
@@ -29,7 +29,7 @@ pub(super) enum Block {
 }
 
 impl Block {
-    fn vector(self, cell: usize) -> Option<Vector> {
+    pub(super) fn vector(self, cell: usize) -> Option<Vector> {
         match self {
             Self::Moved(vectors) => Some(vectors[cell]),
             Self::Bipredicted([first, _]) => Some(first),
@@ -57,12 +57,14 @@ pub(super) fn blocks_in_turn(count: usize, phase: usize) -> [Range<usize>; 2] {
 }
 
 impl Field {
-    /// Reads the side information of a frame; `bipredicts` and `renews` are its head's bits.
+    /// Reads the side information of a frame; `bipredicts` and `renews` are its head's bits. `left`: the vectors that
+    /// the frame before left, if this one copies vectors.
     pub(super) fn read(
         side: &[u8],
         [width, height]: [usize; 2],
         phase: usize,
         [bipredicts, renews]: [bool; 2],
+        left: Option<&[Option<Vector>]>,
     ) -> Result<Self, Fault> {
         let (across, down) = (width.div_ceil(16), height.div_ceil(16));
         let count = across * down;
@@ -81,6 +83,7 @@ impl Field {
             field: Self { across, down, sources, blocks: Vec::new() },
             two,
             notes: Vec::new(),
+            left: left.map_or_else(|| vec![None; count], <[_]>::to_vec),
         };
         for at in 0..count {
             let (block, note) = reader.block(at).map_err(|Ended| Fault::Corrupt)?;
@@ -91,9 +94,11 @@ impl Field {
     }
 }
 
-/// Returns the priors of the contexts 0..151, in 1/65536.
+/// Returns the priors of the contexts 0..169, in 1/65536.
 fn priors() -> Vec<i32> {
-    let start = [163, 234, 247, 75, 69, 86, 60, 12, 28, 115, 142, 92, 60, 78];
+    let merge = [224, 245, 247, 186, 223, 239, 168, 209, 232, 132, 182, 216];
+    let candidate = [67, 47, 56, 92, 90, 70, 145, 123, 150, 118, 103, 105, 63];
+    let start = merge.into_iter().chain(candidate).chain([12, 28, 115, 142, 92, 60, 78]);
     let zero = [68, 44, 31, 74, 53, 38, 79, 67, 51, 94, 79, 60];
     let longer = [
         [133, 157, 153, 124, 89, 42, 16, 35],
@@ -107,7 +112,7 @@ fn priors() -> Vec<i32> {
     let second = [[124, 89, 65, 16], [125, 81, 68, 16]];
     let second = second.into_iter().flat_map(|row| row.into_iter().chain([32; 11]));
     let two = [128, 20, 95, 185, 203, 208].into_iter().chain(second);
-    start.into_iter().chain(zero).chain(longer).chain(two).map(|prior| 256 * prior).collect()
+    start.chain(zero).chain(longer).chain(two).map(|prior| 256 * prior).collect()
 }
 
 /// What contexts need to know of a block.
@@ -126,6 +131,8 @@ struct Reader<'a> {
     /// Whether each block may have two vectors.
     two: Vec<bool>,
     notes: Vec<Note>,
+    /// The vector that the frame before left for each block.
+    left: Vec<Option<Vector>>,
 }
 
 impl Reader<'_> {
@@ -163,18 +170,19 @@ impl Reader<'_> {
         } else {
             2
         };
-        if self.code(merged)? {
+        let others = candidates.iter().skip(1).filter(|vector| **vector != (0, 0)).count().min(3);
+        if self.code(3 * others + merged)? {
             let mut index = 0;
-            while index + 1 < candidates.len() && self.code(3 + index)? {
+            while index + 1 < candidates.len() && self.code(12 + [0, 1, 3, 6][others] + index)? {
                 index += 1;
             }
             let note = Note { merged: true, ..Note::default() };
             return self.whole(at, candidates[index], note);
         }
-        if self.code(7)? {
+        if self.code(25)? {
             return Ok((self.constant()?, Note::default()));
         }
-        let mut note = Note { split: self.code(8 + split)?, ..Note::default() };
+        let mut note = Note { split: self.code(26 + split)?, ..Note::default() };
         if !note.split {
             let vector = self.vector(candidates[0], 0, activity, &mut note)?;
             return self.whole(at, vector, note);
@@ -182,7 +190,7 @@ impl Reader<'_> {
         let mut vectors = [candidates[0]; 4];
         for cell in 0..4 {
             let before = vectors[cell.max(1) - 1];
-            let same = cell > 0 && self.code(11 + cell - 1)?;
+            let same = cell > 0 && self.code(29 + cell - 1)?;
             vectors[cell] = if same { before } else { self.vector(before, 2, activity, &mut note)? };
         }
         Ok((Block::Moved(vectors), note))
@@ -193,7 +201,7 @@ impl Reader<'_> {
         let (left, above) = self.left_and_above(at);
         let near = [left, above].into_iter().flatten();
         let count = near.clone().filter(|&at| self.notes[at].two).count();
-        note.two = self.two[at] && self.code(117 + count)?;
+        note.two = self.two[at] && self.code(135 + count)?;
         if !note.two {
             return Ok((Block::Moved([first; 4]), note));
         }
@@ -202,8 +210,8 @@ impl Reader<'_> {
             _ => None,
         });
         let bend = bend.unwrap_or((0, 0));
-        let x = self.magnitude(120, 122)?;
-        let y = self.magnitude(121, 137)?;
+        let x = self.magnitude(138, 140)?;
+        let y = self.magnitude(139, 155)?;
         let second = (wrapped(2 * first.0 + bend.0 + x), wrapped(2 * first.1 + bend.1 + y));
         Ok((Block::Bipredicted([first, second]), note))
     }
@@ -211,7 +219,7 @@ impl Reader<'_> {
     fn constant(&mut self) -> Result<Block, Ended> {
         let mut level = 0;
         for _ in 0..6 {
-            level = 2 * level + i32::from(self.code(116)?);
+            level = 2 * level + i32::from(self.code(134)?);
         }
         Ok(Block::Constant(level))
     }
@@ -224,7 +232,7 @@ impl Reader<'_> {
     }
 
     fn number(&mut self, row: usize, activity: usize) -> Result<i32, Ended> {
-        self.magnitude(14 + 3 * row + activity, 26 + 15 * (3 * (row % 2) + activity))
+        self.magnitude(32 + 3 * row + activity, 44 + 15 * (3 * (row % 2) + activity))
     }
 
     /// Reads a number whose contexts are `zero`, and `longer` and the ones after it.
@@ -232,14 +240,14 @@ impl Reader<'_> {
         if self.code(zero)? {
             return Ok(0);
         }
-        let negative = self.code(116)?;
+        let negative = self.code(134)?;
         let mut bits = 0;
         while bits < 14 && self.code(longer + bits)? {
             bits += 1;
         }
         let mut magnitude = 1;
         for _ in 0..bits {
-            magnitude = 2 * magnitude + i32::from(self.code(116)?);
+            magnitude = 2 * magnitude + i32::from(self.code(134)?);
         }
         Ok(if negative { -magnitude } else { magnitude })
     }
@@ -267,7 +275,10 @@ impl Reader<'_> {
             [] => (0, 0),
         };
         let mut candidates = vec![predicted];
-        for vector in known.into_iter().chain([(0, 0)]) {
+        let right = (at % across + 1 < across).then_some(at + 1);
+        let below = Some(at + across).filter(|below| *below < self.left.len());
+        let copied = [Some(at), right, below].into_iter().flatten().filter_map(|at| self.left[at]);
+        for vector in known.into_iter().chain(copied).chain([(0, 0)]) {
             if !candidates.contains(&vector) {
                 candidates.push(vector);
             }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::motion::{self, Field};
+use super::motion::{self, Field, Vector};
 use super::post_filter::Planes;
 use super::prediction::{Plane, predict};
 use super::residual::Residual;
@@ -26,6 +26,8 @@ pub struct VideoReference {
     /// The enhancement reference and the base-layer reference that the last frame was predicted from; `None` if it was
     /// predicted from nothing.
     before: Option<[Picture; 2]>,
+    /// The phase of the last frame that was decoded, and the vectors that it left; `None` if it left none at all.
+    last: Option<(usize, Option<Vec<Option<Vector>>>)>,
     /// The shown picture in 1/64 of a step, less 128.
     shown: Picture,
 }
@@ -69,7 +71,7 @@ impl Head {
         let planes = planes % 16;
         let mut left = frame[2..].iter().copied();
         let mut numbers = [0; 3];
-        for number in &mut numbers[usize::from(key || stays)..] {
+        for number in &mut numbers[usize::from(stays)..] {
             let Some(value) = varint(&mut left, 4)? else { return Ok(None) };
             *number = value;
         }
@@ -115,16 +117,35 @@ impl VideoReference {
             base_reference: grey.clone(),
             enhancement_reference: grey.clone(),
             before: None,
+            last: None,
             shown: grey,
         })
     }
 
-    /// Decodes the next frame or a prefix of it. Returns false if it leaves the frame out, because it ends before its
-    /// string.
+    /// Decodes the next frame or a prefix of it. Returns false if it leaves the frame out: it ends before its string, or
+    /// copies vectors of a frame that was not decoded.
     pub fn decode(&mut self, frame: &[u8]) -> Result<bool, Fault> {
         let Some(head) = Head::read(frame)? else { return Ok(false) };
         let Some(string) = frame.get(head.bytes + head.side..) else { return Ok(false) };
         let [width, height] = self.size;
+        let copies = !head.key && !head.switches && !head.stays && head.phase % 32 != 0;
+        let last = self.last.as_ref().filter(|(phase, _)| *phase == (head.phase + 127) % 128);
+        if copies && last.is_none() {
+            return Ok(false);
+        }
+        let side = &frame[head.bytes..head.bytes + head.side];
+        let field = if head.stays || head.key && head.side == 0 {
+            None
+        } else {
+            let left = last.and_then(|(_, left)| left.as_deref()).filter(|_| copies);
+            Some(Field::read(side, self.size, head.phase, [head.bipredicts, head.renews], left)?)
+        };
+        let left = match &field {
+            Some(field) => Some(field.blocks.iter().map(|block| block.vector(0)).collect()),
+            None if head.stays => Some(vec![Some((0, 0)); width.div_ceil(16) * height.div_ceil(16)]),
+            None => None,
+        };
+        self.last = Some((head.phase, left));
         // The second prediction of a frame that recalls something.
         let mut second = None;
         let (predicted, predicted_base_reference, tables) = if head.key {
@@ -147,8 +168,7 @@ impl VideoReference {
             }
             (predicted, predicted_base_reference, &self.residual)
         } else {
-            let side = &frame[head.bytes..head.bytes + head.side];
-            let field = Field::read(side, self.size, head.phase, [head.bipredicts, head.renews])?;
+            let field = field.expect("it was read");
             let first = if head.switches { &self.base_reference } else { &self.enhancement_reference };
             let last = [first.clone(), self.base_reference.clone()];
             let before = self.before.take().unwrap_or_else(|| last.clone());

@@ -102,7 +102,7 @@ impl Choice {
         Self { quarters, continues: self.continues, least: self.least, single_pass, ..Self::default() }
     }
 
-    /// Fills in the motion of the frame that `search` began, and its bytes in `side`. `searched`: use the vectors that
+    /// Fills in `field`, the motion of the frame that `search` began, and its bytes in `side`. `searched`: use the vectors that
     /// were found for another rendition of the same frame, and begin with its choice.
     pub(crate) fn run(
         &mut self,
@@ -113,7 +113,6 @@ impl Choice {
         field: &mut Field,
         side: &mut Vec<u8>,
     ) {
-        field.reset(search_parameters.size, search_parameters.turn);
         let Self { quarters, continues, least, modes, overlapped, single_pass } = self;
         let planes = references.map(|past| past.map(|reference| &reference.planes[0]));
         let Past { last, before } = quarters;
@@ -189,9 +188,9 @@ mod tests {
         let past = Past { last: &reference, before: &reference };
         let references = BySource { enhancement_reference: past, base_reference: past };
         // The blocks at the end are predicted from the base-layer reference.
-        let turn = Turn { phase: 7, renews: false };
-        let parameters = SearchParameters { size, turn, lambda: 10 * 16, most_bytes: 1000, threads, effort };
+        let parameters = SearchParameters { lambda: 10 * 16, most_bytes: 1000, threads, effort };
         let mut field = Field::default();
+        field.reset(size, Turn { phase: 7, renews: false }, &[]);
         Choice::default().run(&parameters, &mut search, false, references, &mut field, &mut Vec::new());
         assert!(field.blocks[1..].iter().all(|block| *block == Block::whole(Vector::ZERO)), "{level}, {effort:?}");
         field.blocks[0]

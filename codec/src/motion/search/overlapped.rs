@@ -27,7 +27,7 @@ use crate::parallel::{self, Threads};
 /// Rows of blocks in a band.
 const BAND_BLOCK_ROWS: usize = 6;
 /// Candidates of a block.
-const MAX_CANDIDATES: usize = 14;
+const MAX_CANDIDATES: usize = 17;
 /// The limit of the first comparison, without neighbours: a candidate is tried if its error exceeds the smallest by at
 /// most this part and a little. On five clips of no benchmark this was as good, and took a tenth less time.
 const MAY_LEAVE_MORE: u32 = 8;

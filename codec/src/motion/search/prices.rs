@@ -2,20 +2,20 @@
 //! frame, whatever their order.
 
 use crate::motion::search::cost::Cost;
-use crate::motion::side_info::{self, MERGE_CANDIDATES, Note, SideInfo};
+use crate::motion::side_info::{self, MAX_OTHERS, MERGE_CANDIDATES, Note, SideInfo, last_candidate};
 use crate::motion::vector::Vector;
 
 /// The prices of one frame, in 1/256 of a bit.
 #[derive(Debug, Default)]
 pub(super) struct Prices {
-    /// Of copying a candidate, by number of neighbours that copy theirs.
-    merge: [[u32; MERGE_CANDIDATES]; 3],
+    /// Of copying a candidate, by number of other ones and of neighbours that copy theirs.
+    merge: [[[u32; MERGE_CANDIDATES]; 3]; MAX_OTHERS + 1],
     /// Of a constant in a block that could move, in the same way.
-    constant: [u32; 3],
-    /// Of one vector, before its difference: by number of neighbours that copy theirs and that are split.
-    whole: [[u32; 3]; 3],
+    constant: [[u32; 3]; MAX_OTHERS + 1],
+    /// Of one vector, before its difference: in the same way, and by number of neighbours that are split.
+    whole: [[[u32; 3]; 3]; MAX_OTHERS + 1],
     /// The same of four vectors.
-    split: [[u32; 3]; 3],
+    split: [[[u32; 3]; 3]; MAX_OTHERS + 1],
     /// Whether a partition's vector is that of the partition before: first the price if it is not.
     same: [[u32; 2]; 3],
     /// Of a component: of whole blocks or partitions, x or y, by activity and by bits of its magnitude.
@@ -28,6 +28,8 @@ const MAGNITUDE_LENGTHS: usize = 16;
 /// The neighbourhood of a block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Context {
+    /// Candidates besides the prediction and the zero vector.
+    pub(super) others: usize,
     merged: usize,
     split: usize,
     activity: usize,
@@ -38,6 +40,7 @@ impl Context {
     pub(super) fn of(near: [Option<Note>; 2]) -> Self {
         let sum = |of: fn(Note) -> u32| near.into_iter().flatten().map(of).sum::<u32>();
         Self {
+            others: 0,
             merged: sum(|note| u32::from(note.merged)) as usize,
             split: sum(|note| u32::from(note.split)) as usize,
             activity: side_info::activity(sum(|note| note.activity)),
@@ -54,15 +57,21 @@ impl Prices {
             cost.0
         };
         for near in 0..3 {
-            for index in 0..MERGE_CANDIDATES {
-                self.merge[near][index] = price(&mut |cost| side_info.price_of_merge(cost, near, Some(index)));
-            }
-            let other = price(&mut |cost| side_info.price_of_merge(cost, near, None));
-            self.constant[near] = other + price(&mut |cost| side_info.price_of_constant(cost, true));
-            let moved = other + price(&mut |cost| side_info.price_of_constant(cost, false));
-            for split in 0..3 {
-                self.whole[near][split] = moved + price(&mut |cost| side_info.price_of_split(cost, split, false));
-                self.split[near][split] = moved + price(&mut |cost| side_info.price_of_split(cost, split, true));
+            for others in 0..=MAX_OTHERS {
+                for index in 0..=last_candidate(others) {
+                    self.merge[others][near][index] =
+                        price(&mut |cost| side_info.price_of_merge(cost, [others, near], Some(index)));
+                }
+                let other = price(&mut |cost| side_info.price_of_merge(cost, [others, near], None));
+                self.constant[others][near] = other + price(&mut |cost| side_info.price_of_constant(cost, true));
+                let moved = other + price(&mut |cost| side_info.price_of_constant(cost, false));
+                for split in 0..3 {
+                    let of = |side_info: &mut SideInfo, is_split: bool| {
+                        moved + price(&mut |cost| side_info.price_of_split(cost, split, is_split))
+                    };
+                    self.whole[others][near][split] = of(side_info, false);
+                    self.split[others][near][split] = of(side_info, true);
+                }
             }
             for is_same in [false, true] {
                 self.same[near][usize::from(is_same)] = price(&mut |cost| side_info.price_of_same(cost, near, is_same));
@@ -78,22 +87,22 @@ impl Prices {
 
     #[inline(always)]
     pub(super) const fn of_merge(&self, near: Context, index: usize) -> u32 {
-        self.merge[near.merged][index]
+        self.merge[near.others][near.merged][index]
     }
 
     #[inline(always)]
     pub(super) const fn of_constant(&self, near: Context) -> u32 {
-        self.constant[near.merged]
+        self.constant[near.others][near.merged]
     }
 
     #[inline(always)]
     pub(super) fn of_whole(&self, near: Context, difference: Vector) -> u32 {
-        self.whole[near.merged][near.split] + self.of_vector(0, near, difference)
+        self.whole[near.others][near.merged][near.split] + self.of_vector(0, near, difference)
     }
 
     #[inline(always)]
     pub(super) const fn of_split(&self, near: Context) -> u32 {
-        self.split[near.merged][near.split]
+        self.split[near.others][near.merged][near.split]
     }
 
     /// Returns the price of a partition's vector, which differs by this from the one before.

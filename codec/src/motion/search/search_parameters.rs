@@ -1,14 +1,10 @@
 //! The parameters of a search for motion.
 
-use crate::motion::field::Turn;
 use crate::parallel::Threads;
-use crate::picture::Size;
 
 /// The parameters of a search.
 #[derive(Debug, Clone)]
 pub(crate) struct SearchParameters {
-    pub(crate) size: Size,
-    pub(crate) turn: Turn,
     /// The luma steps of absolute difference that one bit is worth, in 1/16.
     pub(crate) lambda: u32,
     /// The most bytes that side information should take; above it a bit is worth more.

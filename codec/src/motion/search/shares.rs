@@ -256,7 +256,8 @@ mod tests {
             }
             plane.continue_borders();
             let mut field = Field::default();
-            field.reset(Size::new(width, height).expect("a valid size"), Turn { phase: 0, renews: true });
+            let size = Size::new(width, height).expect("a valid size");
+            field.reset(size, Turn { phase: 0, renews: true }, &[]);
             for block in &mut field.blocks {
                 let vectors =
                     std::array::from_fn(|_| Vector { x: random(40) / 4 * 4 - 20, y: random(40) / 4 * 4 - 20 });

@@ -11,7 +11,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::motion::field::{BLOCK_SIDE, Block, Field, Source};
+use crate::motion::field::{BLOCK_SIDE, Block, Field, Source, near_in_last};
 use crate::motion::reference::BySource;
 use crate::motion::search::block::Blocks;
 use crate::motion::search::cost::{self, COST_PER_BIT};
@@ -205,7 +205,7 @@ impl SinglePass {
             side_info.reset(field);
             prices.reset(side_info);
         }
-        let Field { across, down, blocks, sources, .. } = &mut *field;
+        let Field { across, down, blocks, sources, last, .. } = &mut *field;
         rows.resize_with(*down, Progress::default);
         rows.iter_mut().for_each(Progress::clear);
         above.resize(*down, Vec::new());
@@ -215,7 +215,7 @@ impl SinglePass {
         parallel::for_each(threads, all, |(y, (out, above))| {
             let _end = End(&rows[y]);
             above.clear();
-            let row = Row { inputs, lambda, prices, sources, before, rows, y };
+            let row = Row { inputs, lambda, prices, sources, last, before, rows, y };
             // A row that cannot go on, because a panic left the row above it, ends too. The panic goes on to the
             // caller.
             let _ = with_instructions!(|all| row.choose(all, out, above));
@@ -243,6 +243,7 @@ struct Row<'a> {
     lambda: u32,
     prices: &'a Prices,
     sources: &'a [Source],
+    last: &'a [Option<Vector>],
     before: &'a [Vector],
     rows: &'a [Progress],
     y: usize,
@@ -288,15 +289,17 @@ impl Row<'_> {
             return (Block::Constant(flat(&own).0), Note::default());
         }
         let upper = above.get(x);
-        let near = Context::of([left.map(|(_, note)| note), upper.map(|(_, note)| *note)]);
+        let mut near = Context::of([left.map(|(_, note)| note), upper.map(|(_, note)| *note)]);
         // As in `SideInfo::near`.
         let aside = if x + 1 < across { above.get(x + 1).map(|aside| (aside, 2)) } else { None };
         let aside = aside.or_else(|| x.checked_sub(1).and_then(|x| above.get(x)).map(|aside| (aside, 3)));
-        let candidates = Candidates::of([
+        let beside = [
             left.and_then(|(block, _)| block.vector(1)),
             upper.and_then(|(block, _)| block.vector(2)),
             aside.and_then(|((block, _), partition)| block.vector(partition)),
-        ]);
+        ];
+        let candidates = Candidates::of(beside, near_in_last(self.last, number, across));
+        near.others = candidates.others();
         let candidates = candidates.as_slice();
         let quarters = quarters.of(source);
         let compare = |vector| quarters.of_block(instructions, &own, corner, vector);

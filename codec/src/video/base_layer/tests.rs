@@ -27,7 +27,7 @@ fn who_joins_by_the_base_layers_of_384_frames_is_as_near_as_by_all_of_them_and_c
     let frames = encode(size, count, 150);
     assert!(!frames[1..].iter().any(|frame| frame.key), "else a window would have to do nothing");
     let mut whole = VideoDecoder::new(model(), size, 1);
-    let mut joiners = [start + 1, 384].map(|window| {
+    let mut joiners = [start + 1, 415].map(|window| {
         let mut base = BaseLayerDecoder::new(model(), size, 1);
         for frame in &frames[start + 1 - window..=start] {
             base.decode(&frame.bytes[..frame.base]).expect("a frame");
